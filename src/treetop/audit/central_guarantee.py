@@ -52,18 +52,36 @@ from treetop.trie.user_groups import Group
 
 BUDGETS = tuple(Budget(text) for text in ("0.5", "1", "2", "4"))
 PARTS = tuple(Fraction(part, 20) for part in (1, 5, 10, 15, 19))
-"""Central epsilons that are looked at, as parts of the local one."""
+"""Central epsilons at which deltas are compared, as parts of the local one."""
 SLOTS = 3
+"""Of a listed oracle."""
+
+PARTY = "north"
+TICKETS = 1_000
+TARGET = 7
+"""The serial number of the target's ticket, which the server knows."""
+RARE = 1 << 11
+"""Sets the weights: fewer than one of all tickets is expected in the target's group."""
+DELTA = 1 / (2 * TICKETS)
+BITS = 8
+LEVELS = 4
+VALUES = (0, 100, 255)
+"""What the target may hold."""
+OTHERS = 170
+"""What everybody else holds: its first two bits are those of none of the target's values."""
+
 Histogram = tuple[int, ...]
 Law = dict[Histogram, int]
 """How likely every histogram is, in whole units."""
+View = tuple[tuple[str, bytes], ...]
+"""All that a server has in its journal."""
 
 
 def classes(face: DeviceFace, values: Sequence[int]) -> tuple[list[tuple[int, ...]], int]:
-    """Return, for each value, how likely each class of reports is, in units of which there are so many.
+    """Return, for each value, how likely each class of reports is in whole units, and the number of units.
 
-    A class is made of reports that all values make likely in the same proportions: which of them was sent says nothing
-    about the value, so nothing is lost.
+    Reports whose probabilities are in the same proportions under all values are one class: which of them was sent says
+    nothing about the value, so merging them loses nothing and keeps the histograms few.
     """
     together: defaultdict[tuple[Fraction, ...], Fraction] = defaultdict(Fraction)
     for chances in report_law(face, tuple(values)).values():
@@ -95,6 +113,7 @@ def exact_deltas(face: DeviceFace, values: Sequence[int], reports: int, odds: Se
         for one, other in permutations([with_report(others, law) for law in laws], 2):
             pairs = [(chance, other[seen]) for seen, chance in one.items()]
             for index, ratio in enumerate(odds):
+                # Multiplied by the denominator, so that only integers are added: exact, and faster than fractions.
                 top = ratio.numerator
                 bottom = ratio.denominator
                 excess = sum(max(bottom * chance - top * rest, 0) for chance, rest in pairs)
@@ -109,7 +128,7 @@ def compared(oracle: Oracle, quick: bool) -> Iterator[tuple[Fraction, float]]:
         values = tuple(range(SLOTS)) if oracle.listed else KEYS[:2]
         face = oracle.device_face(budget.odds_below, slots)
         central = [part * budget.amount for part in PARTS]
-        odds = [exponential_bounds(part)[0] for part in central]
+        odds = [exponential_bounds(part)[0] for part in central]  # from below, which makes the exact delta larger
         for reports in (2, 4) if quick else range(1, 8):
             bounds = Clones(reports, float(budget.amount)).delta([float(part) for part in central])
             yield from zip(exact_deltas(face, values, reports, odds), bounds.tolist(), strict=True)
@@ -125,24 +144,9 @@ def shuffled_check(oracle: Oracle, quick: bool) -> Check:
     return Check(f"shuffled_{oracle.name}", largest <= 1, claim, float(largest), 1.0)
 
 
-PARTY = "north"
-TICKETS = 1_000
-TARGET = 7
-"""The serial number of the target's ticket, which the server knows."""
-RARE = 1 << 11
-"""One of so many tickets leads to the group that the target is put into."""
-DELTA = 1 / (2 * TICKETS)
-BITS = 8
-LEVELS = 4
-VALUES = (0, 100, 255)
-OTHERS = 170
-"""What everybody else holds."""
-View = tuple[tuple[str, bytes], ...]
-
-
 @dataclass(frozen=True)
 class HostileServer:
-    """What a server wants of a query."""
+    """A query by which a server singles out the target."""
 
     together: int
     """Reports in the target's group, hers included."""
@@ -175,14 +179,14 @@ class HostileServer:
 
 
 class ImpatientClock(SystemClock):
-    """Time as it is, and nobody waits: server and party take turns in one thread."""
+    """The system's time without waiting: server and party take turns in one thread."""
 
     def sleep(self, seconds: float) -> None:
         """Return at once."""
 
 
 class EnumeratedReports:
-    """The devices of the party: who is with the target goes every way, all others say the same."""
+    """The devices of the party: reports of the target's group are enumerated, all others are fixed."""
 
     def __init__(self, admission: TaskAdmission, choices: Choices) -> None:
         self._admission = admission
@@ -275,7 +279,7 @@ class AuditedParty:
 
 
 def transcripts(server: HostileServer) -> tuple[dict[View, list[Fraction]], list[CentralGuarantee]]:
-    """Return how likely each view of the server is under every value of the target, and all that answers state."""
+    """Return how likely each view of the server is under every value of the target, and what the answers state."""
     task = server.task()
     beacon = server.beacon(task)
     views: list[View] = []
@@ -304,7 +308,7 @@ def transcripts(server: HostileServer) -> tuple[dict[View, list[Fraction]], list
 
 
 def exact_delta(laws: Mapping[View, Sequence[Fraction]], odds: Fraction) -> Fraction:
-    """Return the largest delta over two values of the target: what is likelier than `odds` times under the other."""
+    """Return the largest delta over two values of the target: the sum of max(P - odds Q, 0) over all views."""
     return max(
         sum((max(law[one] - odds * law[other], Fraction(0)) for law in laws.values()), Fraction(0))
         for one, other in permutations(range(len(VALUES)), 2)
@@ -312,7 +316,7 @@ def exact_delta(laws: Mapping[View, Sequence[Fraction]], odds: Fraction) -> Frac
 
 
 def stated_check(quick: bool) -> Check:
-    """Check what answers state about a user whom the server has put among few others."""
+    """Check the guarantee that answers state for a user whom the server has put among few others."""
     worst = Fraction(0)
     seen = True
     for together in (1, 2) if quick else (1, 2, 3):
@@ -329,7 +333,7 @@ def stated_check(quick: bool) -> Check:
 
 
 def floor_check() -> Check:
-    """Check that groups below the party's floor are not counted, whatever the task says."""
+    """Check that groups below the party's floor are not counted, even if the task allows them."""
     worst = Fraction(0)
     for server in (HostileServer(1, least=1, floor=3), HostileServer(2, least=3, floor=3)):
         laws, _ = transcripts(server)

@@ -1,4 +1,4 @@
-"""An audit as a document that somebody signs: when, where and of what it was, every claim in words, and its limits."""
+"""An audit as a document to sign: its date, machine and code, every claim in words, and what it cannot see."""
 
 import json
 import platform
@@ -28,7 +28,7 @@ LINES = ("Name", "Role", "Date", "Signature")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """When an audit began, and what it looked at."""
+    """When an audit began, and which code it checked."""
 
     date: str
     version: str

@@ -1,4 +1,4 @@
-"""The users of a tiny run: one of them, the target, goes every way that chance allows; what the others say is given."""
+"""The users of a tiny run: every random choice of one of them, the target, is enumerated; the others are fixed."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ Chosen = TypeVar("Chosen", bound=Hashable)
 GroupLaw = Mapping[tuple[Group, ...], Fraction]
 """How likely a user is in which groups: one of them, or none for now."""
 PATTERN_BITS = 4
-"""What the others say: each bit is whether some of them say their own value or "none of these"."""
+"""Bits of a pattern of the others' reports: whether some of them report their own value or "none of these"."""
 
 
 class Choices:
@@ -54,7 +54,10 @@ class Choices:
         return chosen
 
     def following(self) -> list[int] | None:
-        """Return the script of the next run in lexicographic order, or None after the last."""
+        """Return the script of the next run in lexicographic order, or None after the last.
+
+        This visits all runs without copying the state of dialogues: they are generators, which cannot be copied.
+        """
         for step in reversed(range(len(self._taken))):
             if self._taken[step] + 1 < self._possible[step]:
                 return [*self._taken[:step], self._taken[step] + 1]
@@ -83,6 +86,7 @@ def every_transcript(run: Callable[[Choices], object], values: int) -> Iterator[
         total = [before + now for before, now in zip(total, choices.probabilities, strict=True)]
         yield Transcript(tuple(choices.asked), tuple(choices.said), tuple(choices.probabilities))
         script = choices.following()
+    # Otherwise a law has left out an option, or a run depends on more than its script.
     if any(sum_of_value != 1 for sum_of_value in total):
         raise AssertionError(f"the probabilities of all transcripts must add up to one, found {set(total)}")
 
@@ -134,7 +138,7 @@ class Target:
         return self._said(request.oracle, held, range(1 << request.bits))
 
     def _said(self, counting: FrequencyOracle[Any], held: tuple[int, ...], counted: Sequence[int]) -> list[bool]:
-        """Say something, given what to say for each value; return which of some slots or keys it counts for."""
+        """Choose a report, given what to report for each value; return which of some slots or keys it supports."""
         oracle = self.oracle if self.oracle.name == counting.name else find_oracle(counting.name)
         face = face_of(oracle, counting.odds, counting.report_slots)
         said = self.choices.choose(report_law(face, held))
@@ -227,7 +231,7 @@ class EnumeratedUsers(SimulatedUsers):
 
 @dataclass(frozen=True, eq=False)
 class EveryNameCounted:
-    """What name reports say, where names are so few that all are counted, kind by kind."""
+    """Name reports where names are so few that all are counted, kind by kind."""
 
     bits: int
     kinds: tuple[int, ...]
@@ -242,7 +246,7 @@ class EveryNameCounted:
         return found
 
     def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
-        """Return all other names that so many reports of whole names support, ascending, and their support."""
+        """Return all other names with at least that support by reports of whole names, ascending, and their support."""
         names = np.setdiff1d(np.flatnonzero(self.counted[0] >= least), listed).astype(listed.dtype)
         return names, self.support(names)
 
@@ -260,12 +264,12 @@ class EveryNameCounted:
 
 @lru_cache
 def face_of(oracle: Oracle, odds: Fraction, slots: int) -> DeviceFace:
-    """Return how a device answers with the epsilon that the mechanism asks with, whatever it was told to ask with."""
+    """Return how a device answers with the odds that the mechanism asks with, which need not be those promised."""
     return oracle.device_face(odds, slots)
 
 
 def asked_prefix(code: int, bits: int, domain: CandidateDomain) -> int:
-    """Return what a user is asked for: the first bits of her code."""
+    """Return the prefix that a user is asked for: the first bits of her code."""
     return code >> bits - domain.length
 
 

@@ -1,4 +1,4 @@
-"""The whole audit, part by part."""
+"""The whole audit, part by part: proofs by enumeration first, then the shipped programs, then measurements."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Tick = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Part:
-    """Some checks that run together, and how long they take beside the others."""
+    """Checks that run together, and how long they take in seconds: weights of the progress bar."""
 
     title: str
     seconds: float
@@ -46,10 +46,16 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     A task names its oracle, so devices are audited with registered oracles only.
     """
     everything = mechanism is None and oracle is None
-    mechanisms = {} if mechanism is None else _mechanism_of(mechanism)
+    known = audited_mechanisms()
+    mechanisms = known if everything else {}
+    if isinstance(mechanism, str):
+        if mechanism not in known:
+            raise UnknownName("mechanism", mechanism, known)
+        mechanisms = {mechanism: known[mechanism]}
+    elif mechanism is not None:
+        mechanisms = {mechanism.name: mechanism}
     oracles = [] if oracle is None else [find_oracle(oracle)]
     if everything:
-        mechanisms = audited_mechanisms()
         oracles = list(ORACLES.values())
     deployable = [each for each in oracles if ORACLES.get(each.name) == each]
     found = [_exact(each, quick) for each in oracles]
@@ -77,13 +83,7 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     return found
 
 
-def _mechanism_of(mechanism: str | Mechanism[Any]) -> dict[str, Mechanism[Any]]:
-    known = audited_mechanisms()
-    if isinstance(mechanism, str) and mechanism not in known:
-        raise UnknownName("mechanism", mechanism, known)
-    return {mechanism: known[mechanism]} if isinstance(mechanism, str) else {mechanism.name: mechanism}
-
-
+# Functions, not lambdas in the comprehensions above: those would all see the last mechanism, oracle or budget.
 def _end_to_end(name: str, mechanism: Mechanism[Any], quick: bool) -> Part:
     return Part(f"end to end {name}", 1 if quick else 15, lambda: end_to_end_checks(mechanism, quick, name))
 
@@ -118,7 +118,7 @@ def run_audit(
 ) -> AuditReport:
     """Run every part, or those of one mechanism, one oracle, or both, each a name or an object.
 
-    `tick` is told what begins and how many seconds of work are done.
+    `tick` is called with the part that begins and the seconds of work that are done.
     """
     checks: list[Check] = []
     done = 0.0

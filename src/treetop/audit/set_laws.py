@@ -1,8 +1,8 @@
-"""Checks of reports of sets: the law of every small one, read from the shipped face, and what many reports show.
+"""Checks of reports of sets: the exact law of small sets, read from the shipped face, and what many reports show.
 
 A user's value is her whole set. So any two sets are compared: the empty one, small and large ones, sets whose items
-have the same key, and items without a code. Key and seed are those of a toy family, and for each of them the ratio must
-hold: T is then settled, and a mixture over keys has no larger one.
+have the same key, and items without a code. Key and seed are those of a toy family, and the ratio must hold for each of
+them: given the key, the chosen items T are fixed, and a mixture over keys has no larger ratio.
 """
 
 from collections import Counter
@@ -23,18 +23,20 @@ QUICK_ITEMS = (1, 2, 3)
 ITEMS = (1, 2, 3, 8)
 QUICK_BUCKETS = 40
 MAX_BUCKETS = 500
-"""Forms with more are not enumerated: every bucket has an interval of its own for each number of items."""
+"""Forms with more buckets are not enumerated: every bucket has its own interval for each number of items."""
 TOY_SEEDS = 8
 EMPIRICAL_ITEMS = 8
 LAW_SEEDS = 500
-"""Over which the law of an event is averaged."""
+"""Hashes over which the law of an event is averaged."""
 MAX_EXCESS = 8.0
+"""Upper end of the search for the excess that would be seen."""
 EXCESS_STEP = 1e-3
+"""Its precision: claims print three digits."""
 
 
 def held(*keys: int) -> Held:
     """Return a set of items with these keys, equal ones by different items."""
-    return {b"item %d" % place: key for place, key in enumerate(keys)}
+    return {b"item %d" % index: key for index, key in enumerate(keys)}
 
 
 def sets_of(m: int) -> tuple[Held, ...]:
@@ -77,7 +79,7 @@ def exact_set_checks(form: type[SetOracle], quick: bool, face_of: FaceOf = shipp
 
 
 def drawn_once_check(form: type[SetOracle], face_of: FaceOf = shipped_face, draws: int = 50) -> Check:
-    """Check that a draw settles the report: whoever reports again, after a restart too, speaks of the same items."""
+    """Check that a draw fixes the report: a device that reports again, even after a restart, covers the same items."""
     oracle = form(2)
     budget = Budget("2")
     value = held(*range(9))
@@ -91,7 +93,7 @@ def drawn_once_check(form: type[SetOracle], face_of: FaceOf = shipped_face, draw
 
 
 def set_events(face: SetFace, value: Held, sets: tuple[Held, Held], trials: int) -> Counts:
-    """Return how often the bytes of so many reports of a set support an item of each of two sets."""
+    """Count how often the bytes of reports of a set support an item of each of two sets."""
     entropy = SystemEntropy()
     counts = Counter[Hashable]()
     for _ in range(trials):
@@ -136,11 +138,12 @@ def empirical_set_check(form: type[SetOracle], trials: int, face_of: FaceOf = sh
 
 
 def visible_set_excess(form: type[SetOracle], budget: Budget, sets: tuple[Held, Held], trials: int) -> float:
-    """Return how much more than epsilon a device must spend on as many buckets before its reports show it."""
+    """Return how much more than epsilon a device with the same buckets must spend before its reports show it."""
     face = shipped_face(form(EMPIRICAL_ITEMS), budget)
     low = 0.0
     high = MAX_EXCESS
 
+    # By bisection: p and q both change with the odds, so the excess has no closed form.
     def seen(excess: float) -> bool:
         p, q = telling_set_event(face, sets, float(face.odds) * exp(excess))
         return log(p / q) - visible_excess(p, q, trials) >= budget.amount
@@ -152,7 +155,7 @@ def visible_set_excess(form: type[SetOracle], budget: Budget, sets: tuple[Held, 
 
 
 def set_checks(quick: bool) -> list[Check]:
-    """Run all of it."""
+    """Check both forms of reports of sets."""
     return [
         check
         for form in FORMS

@@ -1,8 +1,8 @@
 """End to end: every transcript of tiny runs of every mechanism, also with a party that chooses what it asks.
 
-Two parties run the shipped dialogues. Whoever sees everything, server and both parties, sees which group the target
-joined, what she reported, and what all others reported; nothing that they compute from it can tell more. The others
-conspire against her: what they say is given, in several patterns, and no chance of theirs blurs the target's.
+Two parties run the shipped dialogues. An adversary who controls the server and both parties sees which group the
+target joined, what she reported, and what all others reported; anything computed from that is post-processing. The
+others conspire against her: their reports are fixed, in several patterns, so that their noise never hides hers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from treetop.privacy.budget import Budget
 from treetop.simulation.run import PartyRun, drive
 
 ROSTER = Roster((Member("first", 1000), Member("second", 1000)))
-"""What the parties claim; the second one's users are the target and somebody in every group."""
+"""Sizes that the parties claim; the second one's users are the target and one companion in every group."""
 HONEST = UserBehaviour()
 KRR = KRandomizedResponse()
 
@@ -45,13 +45,13 @@ class Scene:
 
     mechanism: Mechanism[Any]
     malicious: bool = False
-    """Whether the target's party pries."""
+    """Whether the target's party chooses its own questions."""
     behaviour: UserBehaviour = HONEST
     oracle: Oracle = KRR
-    """k-RR stands for all: the law of any other was compared with e^epsilon for every list."""
+    """k-RR stands for all: `oracle_laws` compares the law of any other with e^epsilon for every list."""
     k: int = 2
     called: str = ""
-    """What is run, where the mechanism's name does not tell."""
+    """The name of the run, where the mechanism's own is ambiguous."""
 
     @property
     def name(self) -> str:
@@ -62,11 +62,12 @@ class Scene:
         return self.name + (" with a malicious party" if self.malicious else "")
 
     def transcripts(self, budget: Budget, pattern: int) -> Iterator[Transcript]:
-        """Yield all transcripts, given what everybody but the target says."""
+        """Yield all transcripts, given the reports of everybody but the target."""
         parameters = parameters_for(
             self.mechanism, self.k, budget.text, self.oracle, self.mechanism.parameters.tiny, others=[self.mechanism]
         )
         bits = parameters.bits
+        # Codes that share all, some and none of their first bits.
         codes = (0, (1 << bits) - 1, 1, 1 << (bits - 2), 1 << (bits - 1))
         values = (*codes, None)
 
@@ -86,10 +87,10 @@ class Scene:
 
 
 def prying(honest: Dialogue[Findings], parameters: Parameters, codes: Sequence[int], bits: int) -> Dialogue[Findings]:
-    """A malicious party: it keeps the order of the protocol, but asks about one code alone instead of any list.
+    """Run a malicious party: it keeps the order of the protocol, but asks about one code alone instead of any list.
 
     Which code, and how many users it asks to join, depends on the reports so far; its uploads are lies. Where all users
-    report names at once, it can only turn the weights of the kinds around.
+    report names in one question, it can only reverse the weights of the kinds.
     """
     answer: object = None
     curious = 0
@@ -117,9 +118,9 @@ def prying(honest: Dialogue[Findings], parameters: Parameters, codes: Sequence[i
 
 
 def worst_odds(scene: Scene, budget: Budget, limit: int) -> tuple[Odds, int]:
-    """Return the largest ratio over all transcripts and all pairs of the target's values, and how many there are.
+    """Return the largest ratio over all transcripts and all pairs of the target's values, and their number.
 
-    Further patterns of what the others say are taken while there are fewer transcripts than the limit.
+    More patterns of the others' reports are added while there are fewer transcripts than the limit.
     """
     worst = NO_DIFFERENCE
     number = 0
@@ -135,7 +136,7 @@ def worst_odds(scene: Scene, budget: Budget, limit: int) -> tuple[Odds, int]:
 def end_to_end_checks(mechanism: Mechanism[Any], quick: bool, called: str = "") -> list[Check]:
     """Check that no transcript tells two values of the target apart by more than e^epsilon, and that some come close.
 
-    The same with a party that pries.
+    A malicious party gets the first check only: it may waste the budget.
     """
     honest, prying_party = (Scene(mechanism, malicious, called=called) for malicious in (False, True))
     return [*scene_checks(honest, quick), scene_checks(prying_party, quick)[0]]

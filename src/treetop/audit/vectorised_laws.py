@@ -34,7 +34,7 @@ STEP = 0x9E3779B1
 
 
 class GivenArrays:
-    """Stands for the operating system: the arrays that a face declares, each in one read and for all reports."""
+    """Stands in for the operating system: the arrays that a face declares, each in one read and for all reports."""
 
     def __init__(self, face: DeviceFace) -> None:
         edges = [0, WORDS - 1, *(word for threshold in face.thresholds for word in (threshold - 1, threshold))]

@@ -11,6 +11,11 @@ from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
 
+CLEAR = 3.0
+"""Standard errors of a clear item; one of fewer is hard to tell from the best that noise alone would show."""
+STEP = 0.25
+"""Between the epsilons that advice names."""
+
 
 def f1(found: Sequence[int], truth: Sequence[int]) -> float:
     """Return the harmonic mean of precision |found & truth| / |found| and recall |found & truth| / |truth|."""
@@ -31,11 +36,6 @@ def local_recall(found_by_party: Iterable[Sequence[int]], truth: Sequence[int]) 
     return sum(shares) / len(shares)
 
 
-CLEAR = 3.0
-"""An item of fewer standard errors is hard to tell from the best of what noise alone would show."""
-STEP = 0.25
-
-
 @dataclass(frozen=True)
 class LastLevel:
     """All that the noise of a party's last level depends on."""
@@ -47,14 +47,14 @@ class LastLevel:
 
 @dataclass(frozen=True)
 class Advice:
-    """How many times the users, or which epsilon, would lift an item to so many standard errors."""
+    """How many times the users, or which epsilon, would make an item clear."""
 
     users_factor: float | None
     """None where nobody holds the item: noise invented it, and nothing would show it."""
     epsilon: float | None
-    """None where no epsilon that devices accept would do."""
+    """None where no epsilon that devices accept is enough."""
     clear: float = CLEAR
-    """The standard errors it takes."""
+    """Standard errors that make it clear."""
 
 
 def advice(
@@ -68,7 +68,7 @@ def advice(
     largest: float,
     clear: float = CLEAR,
 ) -> Advice | None:
-    """Return what would do for an item of that true count, or None where its estimate is clear already.
+    """Return what would make an item of that true count clear, or None where its estimate is clear already.
 
     Frequencies stay as they are when users are added, so standard errors shrink with the square root of the users. No
     epsilon above the `largest` is named: devices would refuse it.
@@ -85,6 +85,7 @@ def _epsilon_for(
     factor: float, levels: Sequence[LastLevel], oracle: str | Oracle, epsilon: Epsilon, largest: float
 ) -> float | None:
     """Return the smallest larger epsilon, in steps, whose noise is that many times smaller in variance."""
+    # Variance falls with the number of users as 1 / n, so a factor of users and one of variance do the same.
     wanted = _noise(levels, oracle, epsilon) / factor
     tried = epsilon + STEP - epsilon % STEP
     while tried <= largest:
@@ -103,14 +104,14 @@ def _noise(levels: Sequence[LastLevel], oracle: str | Oracle, epsilon: Epsilon) 
 
 
 def fake_weight(p: float, q: float) -> float:
-    """Return how many users who hold an item a report that was crafted for it weighs: (1 - q) / (p - q)."""
+    """Return the number of honest holders that a report crafted for an item weighs: (1 - q) / (p - q)."""
     if not 0 <= q < p <= 1:
         raise InvalidInput("probabilities_invalid", p=p, q=q)
     return (1 - q) / (p - q)
 
 
 def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
-    """Return how many crafted reports, spread over all levels like honest ones, give an unheld item the k-th count.
+    """Return the number of crafted reports, spread over all levels, that give an item nobody holds the k-th count.
 
     A crafted report supports its item for certain, where an honest one of another item does so with q; in the estimate
     (c / n - q) / (p - q) it therefore weighs (1 - q) / (p - q) honest users. Hence c_k (p - q) / (1 - q): about
@@ -120,7 +121,7 @@ def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
 
 
 def choices_of_sets(asked: SetQuestion, oracle: str, epsilon: Epsilon) -> tuple[Note, ...]:
-    """Return what the counts mean, and how much one fake user could add to them: as many users as a report weighs."""
+    """Return notes on what the counts mean, and on how much one fake user could add to them."""
     choices = [Note("set_counts", items_per_user=asked.items_per_user, reading=asked.reading)]
     if asked.items_per_user > 1:
         many = set_oracle(oracle, epsilon, asked.items_per_user)

@@ -30,7 +30,7 @@ class WeeklyCount:
     stderr: float
     users: int
     sampled: bool = False
-    """Whether the error has that other users would have answered: so it has where each reports some of her items."""
+    """Whether the error includes the choice of users, as it does where each reports some of her items."""
 
     @property
     def share(self) -> float:
@@ -39,7 +39,7 @@ class WeeklyCount:
 
     @property
     def variance(self) -> float:
-        """Return v, of the share: noise of the reports, and that other users would have answered."""
+        """Return v, the variance of the share: noise of the reports, and the choice of the users who answered."""
         noise = (self.stderr / self.users) ** 2
         held = min(max(self.share, 0.0), 1.0)
         return noise if self.sampled else noise + held * (1 - held) / self.users
@@ -66,9 +66,9 @@ def changes(before: Sequence[WeeklyCount], after: Sequence[WeeklyCount], k: int)
     """Compare two weeks: the items of the later one in their order, then those that are gone."""
     earlier = {row.item: row for row in before}
     later = {row.item for row in after}
+    z = change_threshold(k)
     found = [
-        Change(row.item, "new") if row.item not in earlier else _compared(earlier[row.item], row, change_threshold(k))
-        for row in after
+        Change(row.item, "new") if row.item not in earlier else _compared(earlier[row.item], row, z) for row in after
     ]
     return (*found, *(Change(row.item, "gone") for row in before if row.item not in later))
 

@@ -27,22 +27,31 @@ from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 
 POWER = 0.9
+"""Probability with which an item that a plan promises is found."""
 HALVINGS = 26
+"""Steps of a bisection: 43 standard deviations come down to less than a millionth of one."""
 MAX_PARTIES_LOOKED_AT = 16
+"""Parties that send all counts: the noise of the best set of them hardly grows beyond this number."""
 MAX_NAMING_PARTIES = 128
-"""The noise of the best set of parties hardly grows beyond; the number that name a candidate by themselves does."""
+"""Parties that name candidates on their own: the number that name one keeps growing with them."""
 SEED = 1
+"""Of the draws behind an edge: always the same, so that a plan is the same each time."""
 DRAWS = 1 << 15
+"""Of the scores of rivals."""
 ITEM_DRAWS = 1 << 11
+"""Of the scores of the item, each with its mirror image: antithetic pairs have less variance."""
 WIDER = 10.0
+"""Extra variance of the draws of rivals, shared among the parties: the best of many lie where few draws would."""
 NEAREST = -3.0
+"""Lower end of the search for an edge; with few rivals an item may pass by luck alone, wherever it lies."""
 FARTHEST = 40.0
-"""Where an edge is looked for; with few rivals an item may pass by luck alone, wherever it lies."""
+"""Upper end of that search."""
 TIES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Parts of those with the same score that come first: any is as likely, since the smaller code wins."""
+"""Shares of the rivals with an equal score that come first: all are equally likely, since the smaller code wins."""
 RAREST = -40.0
+"""Smallest frequency that is searched, as a power of two."""
 MIN_FACTOR = -20.0
-"""Powers of two where searches begin."""
+"""Smallest factor that is searched, as a power of two."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Stage:
     ahead: int
     """Candidates that are surely more popular: the k - 1 other items of the answer."""
     tau: float | None = None
-    """A party names candidates by itself from so many standard deviations on; None: it sends the counts of all."""
+    """Standard deviations from which a party names candidates on its own; None: it sends the counts of all."""
     sums_above: int | None = None
     """With more parties than that, candidates are ranked by plain sums."""
     tested: int | None = None
@@ -115,19 +124,20 @@ class Edge:
 
 @cache
 def edge(parties: int, zeta: float, places: int, rivals: int, tau: float | None = None) -> Edge:
-    """Return where an item has to be that competes with rivals nobody holds for some places.
+    """Return where an item has to be that competes with rivals nobody holds for some places in the kept list.
 
     The scores of rivals and item are drawn, rounded and ranked as the mechanism does it, for parties of equal size and
-    always the same draws. Rivals are drawn from a wider normal distribution and weighted, as the best of many are rare.
-    An item of so many standard deviations is then as likely to pass as one that must exceed a normal variable.
+    always the same draws. The edge is the normal variable that an item has to exceed with the same probability.
     """
     draws = np.random.default_rng(SEED).standard_normal((DRAWS, parties))
+    # Importance sampling: draws from a wider normal distribution, weighted by the ratio of the two densities.
     stretch = 1 + WIDER / parties
     likelihoods = np.exp((1 - stretch) / 2 * (draws**2).sum(axis=1))
-    scores, place = np.unique(_scores(draws * sqrt(stretch), zeta, tau), return_inverse=True)
-    chances = np.bincount(place, likelihoods) / likelihoods.sum()
+    scores, index = np.unique(_scores(draws * sqrt(stretch), zeta, tau), return_inverse=True)
+    chances = np.bincount(index, likelihoods) / likelihoods.sum()
     above = np.clip(1 - np.cumsum(chances), 0, 1)
     tied = np.mean([_at_most(places - 1, rivals, above + part * chances) for part in TIES], axis=0)
+    # By twice the rank of the item's score among the rivals': odd entries are ties, even ones lie between two scores.
     passes = np.concatenate([[0.0], np.column_stack([tied, _at_most(places - 1, rivals, above)]).ravel()])
     item = np.concatenate([draws[:ITEM_DRAWS], -draws[:ITEM_DRAWS]])
 
@@ -140,6 +150,7 @@ def edge(parties: int, zeta: float, places: int, rivals: int, tau: float | None 
 
         return bisected(is_enough, NEAREST, FARTHEST)
 
+    # Two points of the power curve fix mean and spread of a normal edge; the item's own variance of 1 is taken off.
     middle = needed(0.5)
     width = (needed(POWER) - middle) / NormalDist().inv_cdf(POWER)
     return Edge(middle, sqrt(max(width**2 - 1, 0.0)))
@@ -182,7 +193,7 @@ def passing_power(stage: Stage, users: Sequence[float], frequency: float) -> flo
     bound = edge(parties, stage.zeta, places, rivals, stage.tau)
     absent = error.absent**2
     present = error.present**2
-    if stage.oracle.one_slot:  # a report for one slot is none for another: differences vary by so much more
+    if stage.oracle.one_slot:  # a report for one slot is none for another, so differences of counts vary more
         present += absent * stage.oracle.q / (1 - stage.oracle.q)
         absent /= 1 - stage.oracle.q
     excess = frequency * sum(users) - bound.mean * sqrt(absent)
@@ -195,7 +206,7 @@ def detection_power(stages: Sequence[Stage], users: Sequence[float], frequency: 
 
 
 def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: float) -> float:
-    """Return the probability that it is found and marked as more than noise, too."""
+    """Return the probability that it is found and also marked as more than noise."""
     last = stages[-1]
     error = count_error(last, users, frequency)
     least = _least_marked(last.oracle, last.share, last.tested or last.candidates, tuple(users))
@@ -211,7 +222,7 @@ def _above_noise(excess: float, deviation: float) -> float:
 
 @lru_cache(maxsize=64)
 def _least_marked(oracle: FrequencyOracle[Any], share: float, candidates: int, users: tuple[float, ...]) -> float:
-    """Return the least frequency that is marked when every party counts just that share of its users."""
+    """Return the least frequency that is marked when every party's counts are exactly the expected ones."""
     n = np.array(users)
     deviations = n * np.sqrt(oracle.variance(0.0, 1) / (n * share))
     z = threshold(len(users), candidates)

@@ -15,7 +15,7 @@ from treetop.errors import InvalidInput
 from treetop.reproduction.specification import FEDERATIONS, Variant
 
 SUBSET_STREAM = 1_000_003
-"""Keeps the draw of a subset of users apart from the streams of the runs."""
+"""Separates the draw of a subset of users from the random streams of the runs."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FederationVariants:
 
     @property
     def missing(self) -> frozenset[str]:
-        """Return the federations that are not there."""
+        """Return the federations that were not found."""
         return frozenset(name for name, found in self.provenances.items() if found.missing)
 
     @property

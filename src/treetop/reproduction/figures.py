@@ -39,24 +39,25 @@ def draw(specification: Specification, reproduction: Reproduction) -> Figure:
             _draw_panel(plot, panel)
         _label(figure, axes, specification)
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once, whatever it is written as
+        figure.set_layout_engine("none")  # laid out once, so that PNG and SVG agree
         return figure
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    for line in (line for line in panel.lines if line.places):
+    for line in (line for line in panel.lines if line.means):
         look = line.look
-        epsilons = [place.epsilon for place in line.places]
+        epsilons = [each.epsilon for each in line.means]
+        low = [each.low for each in line.means]
+        high = [each.high for each in line.means]
         axes.plot(
             epsilons,
-            [place.mean for place in line.places],
+            [each.mean for each in line.means],
             color=look.colour,
             marker=look.marker,
             label=look.label,
             linestyle="--" if look.dashed else "-",
             markerfacecolor="white" if look.dashed else look.colour,
         )
-        low, high = [place.low for place in line.places], [place.high for place in line.places]
         axes.fill_between(epsilons, low, high, color=look.colour, alpha=0.2, linewidth=0)
     if panel.missing:
         axes.text(0.5, 0.5, "data missing", transform=axes.transAxes, ha="center", va="center", color="0.4")

@@ -1,4 +1,4 @@
-"""What a figure shows: its panels, their lines and the look of each, whoever draws them."""
+"""What a figure shows: its panels, their lines and the look of each, for matplotlib and for the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from treetop.reproduction.specification import Point, Specification
 from treetop.reproduction.verdicts import Measured
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's palette, distinguishable by everybody."""
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MARK_PATHS = {
     "o": "M-2.7 0a2.7 2.7 0 1 0 5.4 0a2.7 2.7 0 1 0 -5.4 0",
@@ -37,7 +37,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlottedMean:
     """A mean at one privacy budget, with the ends of its band."""
 
     epsilon: float
@@ -46,7 +46,7 @@ class Place:
     high: float
 
     @classmethod
-    def of(cls, epsilon: float, measured: Measured) -> "Place":
+    def of(cls, epsilon: float, measured: Measured) -> "PlottedMean":
         """Return where a measurement is drawn; no score leaves 0 to 1."""
         reach = BAND * (measured.stderr or 0.0)
         return cls(epsilon, measured.mean, max(0.0, measured.mean - reach), min(1.0, measured.mean + reach))
@@ -57,7 +57,7 @@ class Line:
     """One series; empty where nothing was measured."""
 
     look: Look
-    places: tuple[Place, ...]
+    means: tuple[PlottedMean, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Panel:
     title: str
     lines: tuple[Line, ...]
     missing: bool
-    """Whether the data of its federation are not there."""
+    """Whether the data of its federation were not found."""
 
 
 def panels_of(specification: Specification, reproduction: Reproduction) -> list[list[Panel]]:
@@ -107,8 +107,8 @@ def _panel(specification: Specification, reproduction: Reproduction, fixed: dict
     for look, (k, series) in zip(looks_of(specification), product(ks, specification.series), strict=True):
         points = [Point(fixed["federation"], fixed.get("case", ""), each, k) for each in specification.epsilons]
         found = [(point, lookup(point, series.label, specification.metrics[0])) for point in points]
-        places = [Place.of(point.epsilon, measured) for point, measured in found if measured is not None]
-        lines.append(Line(look, tuple(places)))
+        means = [PlottedMean.of(point.epsilon, measured) for point, measured in found if measured is not None]
+        lines.append(Line(look, tuple(means)))
     known = reproduction.provenances[fixed["federation"]]
     shown = {**fixed, "federation": fixed["federation"] + (" (substitute)" if known.substitute else "")}
     title = ", ".join(NAMED_IN_PANELS[name].format(value) for name, value in shown.items() if value != "")

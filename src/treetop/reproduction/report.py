@@ -1,4 +1,4 @@
-"""Writes the report: one page that works offline, its plots, its numbers, and a Markdown summary."""
+"""Write the report: one page that works offline, its plots, its numbers, and a Markdown summary."""
 
 import platform
 from collections import Counter
@@ -15,7 +15,7 @@ from treetop.reproduction.panels import MARK_PATHS, Panel, looks_of, panels_of
 from treetop.reproduction.result_files import write_results
 from treetop.reproduction.run import Reproduction
 from treetop.reproduction.specification import Specification, printed
-from treetop.reproduction.tables import METRIC_NAMES, Entry, ReportTable, federation_tables, tables_of
+from treetop.reproduction.tables import METRIC_NAMES, ReportTable, federation_tables, tables_of
 from treetop.reproduction.verdicts import (
     AGAINST,
     FAILS,
@@ -31,10 +31,16 @@ from treetop.reproduction.verdicts import (
 )
 from treetop.whole_files import write_whole
 
+FIGURES = "figures"
+FEW_REPEATS = 5
+"""Up to this number of repetitions a standard error is itself uncertain."""
+OWN = "beyond"
+"""The figure that puts our own mechanisms beside the paper's."""
+
 
 @dataclass(frozen=True)
 class ReportHead:
-    """How the report came about, and what it found in one line."""
+    """The command and versions that made the report, and its verdicts in numbers."""
 
     command: str
     versions: Mapping[str, str]
@@ -52,7 +58,7 @@ class Section:
 
 
 def result_line(head: ReportHead) -> str:
-    """Say how many claims hold."""
+    """Return the number of claims that hold, in one sentence."""
     total = sum(head.counts.values())
     parts = [
         f"{head.counts.get(name, 0)} {'hold' if name == HOLDS else 'do not hold' if name == FAILS else name}"
@@ -62,7 +68,7 @@ def result_line(head: ReportHead) -> str:
 
 
 def agreement_line(reproduction: Reproduction) -> str:
-    """Say how near the printed numbers are."""
+    """Return how many printed numbers are met, in one sentence."""
     near, total = printed_agreement(reproduction)
     return (
         f"{near} of the {total} F1 and recall values that the paper prints are met within 0.05; substitutes and rows "
@@ -71,7 +77,7 @@ def agreement_line(reproduction: Reproduction) -> str:
 
 
 def own_line(reproduction: Reproduction) -> str:
-    """Say how our own mechanisms do beside the paper's, over the same cells, where they were run."""
+    """Return the mean F1 of our own mechanisms beside the paper's, over the same cells, if they were run."""
     beyond = next((each for each in reproduction.specifications if each.name == OWN), None)
     if beyond is None:
         return ""
@@ -102,7 +108,7 @@ def caution(reproduction: Reproduction) -> str:
 
 
 def grounds(verdict: ClaimVerdict) -> str:
-    """Say in a few words on what a verdict rests."""
+    """Return the grounds of a verdict in a few words."""
     if verdict.claim.unchecked:
         return verdict.claim.unchecked
     parts = []
@@ -129,19 +135,11 @@ def difference(mean: float, stderr: float, metric: str) -> str:
 
 
 def printed_agreement(reproduction: Reproduction, tolerance: float = 0.05) -> tuple[int, int]:
-    """Return how many F1 and recall values that the paper prints we meet within a tolerance, and how many there are.
+    """Return how many F1 and recall values of the paper we meet within a tolerance, and how many it prints.
 
     Substitutes are left out, and so are rows with a known erratum.
     """
     near = total = 0
-    for ours, theirs in _printed_pairs(reproduction):
-        total += 1
-        near += abs(ours - theirs) <= tolerance
-    return near, total
-
-
-def _printed_pairs(reproduction: Reproduction) -> Iterator[tuple[float, float]]:
-    """Yield our mean and the printed value wherever both are known."""
     for specification in reproduction.specifications:
         lookup = reproduction.measurements.lookup(specification)
         metrics = {*specification.metrics}
@@ -153,7 +151,9 @@ def _printed_pairs(reproduction: Reproduction) -> Iterator[tuple[float, float]]:
                 for label, value in row.values.items():
                     ours = lookup(point, label, metric)
                     if ours is not None and not isinstance(value, str) and not row.remark:
-                        yield ours.mean, value
+                        total += 1
+                        near += abs(ours.mean - value) <= tolerance
+    return near, total
 
 
 def summary_text(reproduction: Reproduction, sections: Sequence[Section], head: ReportHead) -> str:
@@ -162,18 +162,13 @@ def summary_text(reproduction: Reproduction, sections: Sequence[Section], head: 
     said = (result_line(head), agreement_line(reproduction), own_line(reproduction), caution(reproduction))
     lines = [" ".join(filter(None, said)), ""]
     lines += [f"Seed {settings.seed}, {settings.repeats} repetitions, means ± one standard error.", "", RULE, ""]
-    lines += _verdicts(reproduction)
+    lines += ["| claim | where | verdict | comparisons |", "| --- | --- | --- | --- |"]
+    for verdict in reproduction.verdicts:
+        where = f"{verdict.specification}, line {verdict.claim.line}"
+        lines.append(_row(verdict.claim.text, where, f"**{verdict.verdict}**", grounds(verdict)))
     for section in sections:
         lines += _section_text(section)
     return "\n".join(lines) + "\n"
-
-
-def _verdicts(reproduction: Reproduction) -> Iterator[str]:
-    yield "| claim | where | verdict | comparisons |"
-    yield "| --- | --- | --- | --- |"
-    for verdict in reproduction.verdicts:
-        where = f"{verdict.specification}, line {verdict.claim.line}"
-        yield _row(verdict.claim.text, where, f"**{verdict.verdict}**", grounds(verdict))
 
 
 def _section_text(section: Section) -> Iterator[str]:
@@ -191,7 +186,8 @@ def _table(table: ReportTable) -> Iterator[str]:
     yield _row(*table.heads, *table.columns)
     yield "|" + " --- |" * (len(table.heads) + len(table.columns))
     for row in table.rows:
-        yield _row(*row.heads, *map(_entry, row.entries))
+        cells = (f"{entry.ours} ({entry.paper})" if entry.paper else entry.ours for entry in row.entries)
+        yield _row(*row.heads, *cells)
     yield ""
 
 
@@ -200,19 +196,8 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(visible(cell).replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
 
 
-def _entry(entry: Entry) -> str:
-    return f"{entry.ours} ({entry.paper})" if entry.paper else entry.ours
-
-
-FIGURES = "figures"
-FEW_REPEATS = 5
-"""Up to here a standard error says little about itself."""
-OWN = "beyond"
-"""The figure that puts our own mechanisms beside the paper's."""
-
-
 def require_plots() -> None:
-    """Refuse, before anything is run, to go on without what plots and page are made with."""
+    """Refuse to start without the libraries that draw plots and page: a run takes hours before they are used."""
     with needed_for("the report", "plot"):
         for library in ("matplotlib", "jinja2"):
             import_module(library)
@@ -222,11 +207,14 @@ def write_report(reproduction: Reproduction, folder: Path, command: str) -> None
     """Write everything into the output folder."""
     write_results(reproduction, folder)
     (folder / FIGURES).mkdir(exist_ok=True)
-    sections = [_section(specification, reproduction) for specification in reproduction.specifications]
-    for section in sections:
-        if section.panels:
-            _draw_files(section.specification, reproduction, folder / FIGURES)
-    head = ReportHead(command, versions(), _counts(reproduction))
+    sections = []
+    for specification in reproduction.specifications:
+        panels = panels_of(specification, reproduction) if specification.kind == "figure" else []
+        tables = federation_tables if specification.kind == "federations" else tables_of
+        sections.append(Section(specification, tuple(tables(specification, reproduction)), tuple(chain(*panels))))
+        if panels:
+            _draw_files(specification, reproduction, folder / FIGURES)
+    head = ReportHead(command, versions(), Counter(verdict.verdict for verdict in reproduction.verdicts))
     write_whole(folder / "report.html", _page(reproduction, sections, head).encode())
     write_whole(folder / "report.md", summary_text(reproduction, sections, head).encode())
 
@@ -264,12 +252,6 @@ def _page(reproduction: Reproduction, sections: Sequence[Section], head: ReportH
     )
 
 
-def _section(specification: Specification, reproduction: Reproduction) -> Section:
-    panels = panels_of(specification, reproduction) if specification.kind == "figure" else []
-    tables = federation_tables if specification.kind == "federations" else tables_of
-    return Section(specification, tuple(tables(specification, reproduction)), tuple(chain(*panels)))
-
-
 def _draw_files(specification: Specification, reproduction: Reproduction, folder: Path) -> None:
     """Draw a figure into files, for those who want it elsewhere; the page draws its own."""
     from treetop.reproduction.figures import draw, rendered  # noqa: PLC0415  matplotlib is an extra
@@ -277,10 +259,6 @@ def _draw_files(specification: Specification, reproduction: Reproduction, folder
     figure = draw(specification, reproduction)
     for ending in ("png", "svg"):
         write_whole(folder / f"{specification.name}.{ending}", rendered(figure, ending))
-
-
-def _counts(reproduction: Reproduction) -> dict[str, int]:
-    return dict(Counter(verdict.verdict for verdict in reproduction.verdicts))
 
 
 def versions() -> dict[str, str]:

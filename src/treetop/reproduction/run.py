@@ -18,12 +18,17 @@ from treetop.mechanisms.query import Query
 from treetop.query.find import Score
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells
-from treetop.reproduction.verdicts import ClaimVerdict, Evidence, Measurements, Scores, judge
+from treetop.reproduction.verdicts import ClaimVerdict, Evidence, Measurements, judge
 from treetop.secret_files import open_own
 from treetop.whole_files import write_whole
 
 JOURNAL = "cells.jsonl"
 SETTINGS = "run.json"
+SCORE_NAMES = ("f1", "ncr", "local_recall", "uplink_bits", "seconds")
+QUICK_REPEATS = 4
+FULL_REPEATS = 50
+
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,8 @@ class CellJournal:
             os.fsync(file.fileno())
 
 
-SCORE_NAMES = ("f1", "ncr", "local_recall", "uplink_bits", "seconds")
-
-
 def key_of(planned: Planned, checksum: str) -> str:
-    """Return the name of a cell: data and every parameter, so that no change goes unnoticed."""
+    """Return the key of a cell: the data's digest and every parameter, so that no change goes unnoticed."""
     cell = {"mechanism": planned.cell.mechanism.name, **asdict(planned.cell.parameters)}
     return json.dumps({"sha256": checksum, **asdict(planned.variant), **cell}, sort_keys=True)
 
@@ -114,12 +116,6 @@ def begun_settings(folder: Path) -> RunSettings | None:
         raise InvalidInput("run_file_damaged", path=path) from None
 
 
-QUICK_REPEATS = 4
-FULL_REPEATS = 50
-
-Progress = Callable[[int], None]
-
-
 @dataclass(frozen=True)
 class Reproduction:
     """Everything that a report is written from."""
@@ -133,7 +129,7 @@ class Reproduction:
 
 
 class Reproducer:
-    """The cells of some tables and figures, those that are finished and those that are not."""
+    """The cells of some tables and figures, finished and pending."""
 
     def __init__(
         self,
@@ -155,7 +151,7 @@ class Reproducer:
         }
 
     def _wanted(self) -> Iterator[Planned]:
-        """Yield the cells whose federation is there."""
+        """Yield the cells whose federation was found."""
         for planned in distinct_cells(self.specifications):
             if planned.variant.federation not in self.variants.missing:
                 yield planned
@@ -175,7 +171,9 @@ class Reproducer:
 
     def run(self, workers: int, progress: Progress = lambda _: None, dask: str | None = None) -> None:
         """Run what is pending, in one pool of workers for all data, and write down every finished cell."""
-        pending = sorted(self.pending, key=self._order_of_variants().__getitem__)
+        # Cells of the same data follow each other, so that each variant is encoded once.
+        first: dict[Variant, int] = {}
+        pending = sorted(self.pending, key=lambda planned: first.setdefault(planned.variant, len(first)))
         if not pending:
             return
         experiments = [
@@ -188,11 +186,6 @@ class Reproducer:
             self.journal.append(self.keys[pending[index]], scores)
             self.scores[pending[index]] = scores
 
-    def _order_of_variants(self) -> dict[Planned, int]:
-        """Return for every pending cell the first place of its data, so that each is encoded once."""
-        first: dict[Variant, int] = {}
-        return {planned: first.setdefault(planned.variant, len(first)) for planned in self.pending}
-
     def _experiment(self, variant: Variant, pending: Sequence[Planned]) -> Experiment:
         """Encode the data of a variant for its cells."""
         given = Query(encoding=self.variants.provenances[variant.federation].encoding)
@@ -201,8 +194,10 @@ class Reproducer:
         return Experiment.of(federation, cells, given, repeats=self.settings.repeats, seed=self.settings.seed)
 
     def finished(self) -> Reproduction:
-        """Return what was measured, in the order of the specifications, and what it says of the paper."""
-        measurements = Measurements(self._ordered_scores(), self._facts())
+        """Return the measurements, in the order of the specifications, and the verdicts on the paper's claims."""
+        # In the order of the keys, not in that of the workers: the files are then the same for the same seed.
+        scores = {planned: self.scores[planned] for planned in self.keys if planned in self.scores}
+        measurements = Measurements(scores, self._facts())
         verdicts = tuple(
             judge(each, claim, Evidence(measurements.lookup(each), self.variants.substitutes, self.variants.missing))
             for each in self.specifications
@@ -211,9 +206,6 @@ class Reproducer:
         return Reproduction(
             self.specifications, self.settings, self.data, self.variants.provenances, measurements, verdicts
         )
-
-    def _ordered_scores(self) -> Scores:
-        return {planned: self.scores[planned] for planned in self.keys if planned in self.scores}
 
     def _facts(self) -> dict[Variant, FederationFacts]:
         whole = [Variant(name) for name in self.variants.provenances if name not in self.variants.missing]

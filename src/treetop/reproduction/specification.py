@@ -49,7 +49,7 @@ class Series:
     mechanism: str
     settings: dict[str, object] = field(default_factory=dict)
     oracle: str = ""
-    """Where it is not that of the case."""
+    """If it is not that of the case."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class PaperRow:
     """For example a known erratum of the paper."""
 
     def is_at(self, metric: str, point: Point) -> bool:
-        """Say whether the row speaks of that point; what it leaves open fits every point."""
+        """Return whether the row covers that point; a field that it leaves open fits every point."""
         return (
             self.metric == metric
             and self.federation in ("", point.federation)
@@ -160,7 +160,7 @@ class Specification:
     panel_rows: str = "federation"
     panel_columns: str = "k"
     case_heading: str = "case"
-    """What cases are, above their column."""
+    """Heading of the column of cases."""
     series_heading: str = "mechanism"
     federations_across: bool = False
     """Whether a table has a row for each series and a column for each federation."""
@@ -241,5 +241,5 @@ def specifications_named(names: Sequence[str]) -> tuple[Specification, ...]:
 
 
 def distinct_cells(specifications: Sequence[Specification]) -> tuple[Planned, ...]:
-    """Return every cell once, whichever tables and figures share it."""
+    """Return every cell once, even if several tables and figures share it."""
     return tuple(dict.fromkeys(planned for each in specifications for planned in each.planned()))

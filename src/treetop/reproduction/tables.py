@@ -13,34 +13,29 @@ from treetop.reproduction.verdicts import Measured
 
 def commands_for(planned: Sequence[Planned], reproduction: Reproduction, specification: str) -> list[str]:
     """Return the commands that run some cells again, one for all cells of the same data, oracle and settings."""
-    if any(each.variant.share != 1 for each in planned):
-        return [_reproduce(reproduction, specification)]
+    settings = reproduction.settings
+    repeats = ["--repeats", str(settings.repeats), "--seed", str(settings.seed)]
+    if any(each.variant.share != 1 for each in planned):  # `evaluate` has no option for a share of the users
+        words = ["treetop", "reproduce", specification, "--data", str(reproduction.data), "--output", "again"]
+        return [join([*words, *repeats])]
     groups: dict[tuple[object, ...], list[Planned]] = {}
     for each in planned:
-        settings = tuple(changed_settings(each.cell.parameters).items())
-        groups.setdefault((each.variant, each.cell.parameters.oracle_name, settings), []).append(each)
-    return [_evaluate(group, reproduction) for group in groups.values()]
-
-
-def _evaluate(group: Sequence[Planned], reproduction: Reproduction) -> str:
-    variant = group[0].variant
-    parameters = group[0].cell.parameters
-    found = reproduction.provenances[variant.federation]
-    settings = reproduction.settings
-    words = ["treetop", "evaluate", found.word(variant.draw, variant.concentration)]
-    words += ["--mechanisms", _listed(each.cell.mechanism.name for each in group)]
-    words += ["--epsilons", _listed(f"{each.cell.parameters.epsilon:g}" for each in group)]
-    words += ["--ks", _listed(str(each.cell.parameters.k) for each in group)]
-    words += ["--oracles", parameters.oracle_name, "--encoding", found.encoding]
-    for name, value in changed_settings(parameters).items():
-        words += ["--set", f"{name}={value}"]
-    return join([*words, "--repeats", str(settings.repeats), "--seed", str(settings.seed)])
-
-
-def _reproduce(reproduction: Reproduction, specification: str) -> str:
-    settings = reproduction.settings
-    words = ["treetop", "reproduce", specification, "--data", str(reproduction.data), "--output", "again"]
-    return join([*words, "--repeats", str(settings.repeats), "--seed", str(settings.seed)])
+        changed = tuple(changed_settings(each.cell.parameters).items())
+        groups.setdefault((each.variant, each.cell.parameters.oracle_name, changed), []).append(each)
+    commands = []
+    for group in groups.values():
+        variant = group[0].variant
+        parameters = group[0].cell.parameters
+        found = reproduction.provenances[variant.federation]
+        words = ["treetop", "evaluate", found.word(variant.draw, variant.concentration)]
+        words += ["--mechanisms", _listed(each.cell.mechanism.name for each in group)]
+        words += ["--epsilons", _listed(f"{each.cell.parameters.epsilon:g}" for each in group)]
+        words += ["--ks", _listed(str(each.cell.parameters.k) for each in group)]
+        words += ["--oracles", parameters.oracle_name, "--encoding", found.encoding]
+        for name, value in changed_settings(parameters).items():
+            words += ["--set", f"{name}={value}"]
+        commands.append(join([*words, *repeats]))
+    return commands
 
 
 def _listed(values: Iterable[str]) -> str:
@@ -77,7 +72,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table for a reader, whatever it will be written in."""
+    """A table of the report, before it is written as HTML or Markdown."""
 
     title: str
     heads: tuple[str, ...]
@@ -86,7 +81,7 @@ class ReportTable:
 
 
 def tables_of(specification: Specification, reproduction: Reproduction) -> list[ReportTable]:
-    """Return the tables of one specification; a figure's numbers are a table, too."""
+    """Return the tables of one specification; a figure's numbers are one table."""
     if specification.kind == "figure":
         return [_figure_numbers(specification, reproduction)]
     table = _table_across if specification.federations_across else _metric_table
@@ -161,7 +156,7 @@ def _entry(specification: Specification, point: Point, label: str, metric: str, 
 
 
 def _commands(specification: Specification, planned: Sequence[Planned], reproduction: Reproduction) -> tuple[str, ...]:
-    """Return the commands that run a row again, for the federations that are there."""
+    """Return the commands that run a row again, for the federations that were found."""
     known = [each for each in planned if not reproduction.provenances[each.variant.federation].missing]
     return tuple(commands_for(known, reproduction, specification.name))
 

@@ -22,9 +22,8 @@ OPEN = "open"
 AGAINST = "against"
 CLEAR = 3.0
 """Standard errors of a difference that counts; chance alone reaches them once in 700 comparisons."""
-
 NEGLIGIBLE = 0.02
-"""A mean advantage that is surely smaller than this is none."""
+"""A mean advantage that is clearly smaller than this counts as none."""
 
 RULE = (
     "Every claim is split into comparisons, one for each federation, privacy budget, k and case that it speaks of; "
@@ -72,7 +71,7 @@ class Comparison:
 
     @property
     def side(self) -> str:
-        """Return what the difference says of the claim."""
+        """Return whether the difference is for the claim, against it, or too small to tell."""
         if abs(self.difference) <= CLEAR * self.stderr or self.difference == 0:
             return OPEN
         return FOR if self.difference > 0 else AGAINST
@@ -80,14 +79,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim, what was decided, and on what grounds."""
+    """A claim, its verdict, and the grounds of that."""
 
     specification: str
     claim: Claim
     verdict: str
     comparisons: tuple[Comparison, ...]
     missing: tuple[str, ...]
-    """Federations that could not be looked at."""
+    """Federations whose data were not found."""
 
     def sides(self, counted: bool = True) -> Counter[str]:
         """Count the comparisons of each side, on the paper's data or on substitutes."""
@@ -100,7 +99,7 @@ Lookup = Callable[[Point, str, str], Measured | None]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the rule looks at."""
+    """Measurements that the rule applies to, and how far each federation is the paper's."""
 
     lookup: Lookup
     substitutes: frozenset[str]
@@ -137,14 +136,14 @@ def mean_difference(comparisons: Sequence[Comparison]) -> tuple[float, float]:
 
 
 def points_of(specification: Specification, claim: Claim) -> Iterator[Point]:
-    """Yield the points that a claim speaks of."""
+    """Yield the points that a claim covers."""
     for point in specification.points():
-        spoken_of = (
+        covered = (
             (not claim.federations or point.federation in claim.federations)
             and (not claim.epsilons or point.epsilon in claim.epsilons)
             and (not claim.ks or point.k in claim.ks)
         )
-        if spoken_of:
+        if covered:
             yield point
 
 
@@ -162,6 +161,7 @@ def _greater(specification: Specification, claim: Claim, evidence: Evidence) -> 
 
 
 def _look(evidence: Evidence, point: Point, label: str, metric: str) -> Measured | None:
+    """Return what was measured, or None if a single run left it without a standard error."""
     found = evidence.lookup(point, label, metric)
     return None if found is None or found.stderr is None else found
 
@@ -195,7 +195,7 @@ def _gain(claim: Claim, evidence: Evidence, point: Point) -> Measured | None:
 
 
 def _best_differs(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
-    """Yield one comparison: of the series that is never far behind the best, the point where it is farthest."""
+    """Yield one comparison: the farthest point behind the best, of the series that is least far behind there."""
     farthest: list[Comparison] = []
     for label in claim.than:
         behind = [_behind_best(claim, evidence, at, label) for at in points_of(specification, claim)]
@@ -207,6 +207,7 @@ def _best_differs(specification: Specification, claim: Claim, evidence: Evidence
 
 
 def _lead(comparison: Comparison) -> float:
+    """Return by how much a series is clearly behind the best: the lower end of the difference's interval."""
     return comparison.difference - CLEAR * comparison.stderr
 
 

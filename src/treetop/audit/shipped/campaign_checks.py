@@ -1,4 +1,4 @@
-"""The shipped device through the weeks of a campaign, started anew in each, with other items every week."""
+"""The shipped device through the weeks of a campaign, restarted in each, with other items every week."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -71,7 +71,7 @@ def _knew_its_week(seen: Seen) -> bool:
 
 
 def campaign_device_checks(rules: Iterable[str], seeds: int) -> list[Check]:
-    """Check that a cycle has one report, and looks alike whatever is held in its weeks."""
+    """Check that a cycle has one report, and looks the same for any items in its weeks."""
     wrong = alike = unknown = 0
     with loopback() as server, TemporaryDirectory(prefix="treetop-audit-") as folder:
         runs = DeviceRuns(server, Path(folder))
@@ -95,4 +95,5 @@ def campaign_device_checks(rules: Iterable[str], seeds: int) -> list[Check]:
 
 
 def _outside(seen: Seen) -> tuple[object, ...]:
+    """Return all that network and machine show of a run, but for the contents of its report."""
     return seen.requests, tuple(seen.machine.slept), seen.groups, tuple(map(len, seen.machine.reads))

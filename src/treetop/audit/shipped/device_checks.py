@@ -47,10 +47,15 @@ from treetop.trie.user_groups import Group
 
 SERIAL = 3
 MAX_DELAY = 600
-"""Seconds that a device may put its report off, unless a check says otherwise."""
+"""Seconds that a device may delay its report, unless a check sets another limit."""
 ONE_TRY = RetryPolicy(in_all=0)
-"""A delivery that fails has failed."""
+"""A failed delivery is not repeated within a run."""
+PATIENT = RetryPolicy(in_all=3600)
+FAILURES: tuple[Sequence[Fault], ...] = (("drop",), ("lose",), ("busy",), ("early",))
+"""How the deliveries of successive runs fail, before one succeeds."""
 DELIVERED = {ReportStatus.ACCEPTED, ReportStatus.REPLAYED}
+LIST_SIZES = (*range(5, 41), 321)
+"""From 5 slots, the fewest that a device answers by default."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ class Seen:
 
         In rounds the group is given.
         """
+        # Recomputed from the recorded bytes: a byte used twice, or for something else, shows here.
         entropy = ScriptedEntropy(b"".join(self.machine.reads))
         try:
             delay = uniform_below(MAX_DELAY * MILLISECONDS + 1, entropy) / MILLISECONDS
@@ -100,7 +106,7 @@ class Seen:
 
 
 class DeviceRuns:
-    """Runs shipped devices in folders of their own."""
+    """Runs shipped devices, each in its own folder."""
 
     def __init__(self, server: Loopback, folder: Path) -> None:
         self._server = server
@@ -155,19 +161,13 @@ class DeviceRuns:
                         sleep=machine.sleep,
                         holds_set=not isinstance(item, bytes),
                     ).run()
-            except Exception as error:  # whatever ends a run, the party and the machine have seen what they have seen
+            except Exception as error:  # any end counts: the records of party and machine are checked
                 outcome = type(error).__name__
         return Seen(outcome, party.arrivals, machine, at_reading)
 
 
-PATIENT = RetryPolicy(in_all=3600)
-FAILURES: tuple[Sequence[Fault], ...] = (("drop",), ("lose",), ("busy",), ("early",))
-"""How the delivery of one run after the other fails, before one succeeds."""
-LIST_SIZES = (*range(5, 41), 321)
-
-
 def none_found(name: str, claim: str, found: int) -> Check:
-    """Return a check whose number counts what must not be."""
+    """Return a check that passes if the number of violations is zero."""
     return Check(name, found == 0, claim, found, 0)
 
 
@@ -175,16 +175,19 @@ def alike_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[C
     """Check that items of every kind look alike from outside, given the same random bytes."""
     silent = requests = delays = levels = bytes_read = 0
     for rule in rules:
-        for place, scene in enumerate(scenes_of(rule, ENCODINGS)):
+        for index, scene in enumerate(scenes_of(rule, ENCODINGS)):
             group = RecordingParty(scene.task).group_of(SERIAL) if scene.lists else None
             for seed in range(streams):
-                seen = {kind: runs.run(scene, item, seed=streams * place + seed) for kind, item in ITEMS.items()}
+                # The same random bytes for every item: any difference is due to the item.
+                seen = {kind: runs.run(scene, item, seed=streams * index + seed) for kind, item in ITEMS.items()}
                 silent += sum(not each.sends_one for each in seen.values())
                 requests += len({each.requests for each in seen.values()}) - 1
                 delays += len({tuple(each.machine.slept) for each in seen.values()}) - 1
                 levels += len({each.groups for each in seen.values() if each.batches}) - 1
                 bytes_read += len({tuple(map(len, each.machine.reads)) for each in seen.values()}) - 1
-                bytes_read += sum(not _explained(seen[kind], scene, group, kind) for kind in READABLE)
+                for kind in READABLE:
+                    fresh = seen[kind].machine.reads_are_fresh
+                    bytes_read += not (fresh and seen[kind].explained_by(scene, group, ITEMS[kind].decode()))
     kinds = f"{len(ITEMS)} kinds of items in {len(ENCODINGS)} encodings, prefixes and names"
     return [
         none_found("device_always_sends", f"{kinds}: the shipped device always sends one report", silent),
@@ -205,9 +208,9 @@ def set_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[Che
             last = runs.run(about_sets(rule)[0], held, folder=folder, seed=seed, faults=faults)
             sent.update(last.batches)
         again += len(sent) - 1 + (last.outcome not in DELIVERED)
-        for place, scene in enumerate(about_sets(rule)):
+        for index, scene in enumerate(about_sets(rule)):
             for seed in range(streams):
-                seen = {kind: runs.run(scene, held, seed=streams * place + seed) for kind, held in SETS.items()}
+                seen = {kind: runs.run(scene, held, seed=streams * index + seed) for kind, held in SETS.items()}
                 every = seen.values()
                 silent += sum(not each.sends_one for each in every)
                 alike += len({(each.requests, tuple(each.machine.slept), each.groups) for each in every}) - 1
@@ -224,10 +227,6 @@ def set_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[Che
     ]
 
 
-def _explained(seen: Seen, scene: Scene, group: Group | None, kind: str) -> bool:
-    return seen.machine.reads_are_fresh and seen.explained_by(scene, group, ITEMS[kind].decode())
-
-
 def one_report_check(runs: DeviceRuns, rules: Iterable[str]) -> Check:
     """Check that a device whose deliveries fail, and which starts again with another item, has one report ever."""
     most = lost = 0
@@ -236,11 +235,11 @@ def one_report_check(runs: DeviceRuns, rules: Iterable[str]) -> Check:
         folder = runs.new_folder()
         patient = runs.run(scene, ITEMS["short"], faults=("drop", "lose", "busy"), retry=PATIENT)
         sent: list[bytes] = []
-        for place, faults in enumerate((*FAILURES, ())):
-            item = ITEMS[READABLE[place]]
-            last = runs.run(scene, item, folder=folder, seed=place, faults=faults)
+        for index, faults in enumerate((*FAILURES, ())):
+            item = ITEMS[READABLE[index]]
+            last = runs.run(scene, item, folder=folder, seed=index, faults=faults)
             after_cuts = [
-                runs.run(scene, item, folder=restored(disk, runs.new_folder()), seed=100 + place)
+                runs.run(scene, item, folder=restored(disk, runs.new_folder()), seed=100 + index)
                 for disk in _disks(last)
             ]
             sent += [batch for seen in (last, *after_cuts) for batch in seen.batches]
@@ -268,6 +267,7 @@ def durable_check(runs: DeviceRuns, rules: Iterable[str]) -> Check:
         for disk, batch in (*reserved, *settled):
             earlier = seen.machine.disk.history[: seen.machine.disk.history.index(disk)]
             for files in (disk, *_with_one_older_file(disk, earlier)):
+                # An older ledger put back alone would let the device report again: it must refuse to start.
                 known = _knows(restored(files, runs.new_folder()), scene.task.digest, batch)
                 unsafe += not known if files is disk else known is False
     claim = "cost before the item is read, report before it is sent: written and flushed, and no older ledger passes"

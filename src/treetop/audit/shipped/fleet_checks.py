@@ -39,7 +39,8 @@ from treetop.trie.user_groups import Group
 
 DEVICES = 12
 BATCH = 5
-"""Reports in one upload."""
+"""Reports in one upload: the last one of a fleet is not full."""
+KINDS = tuple(ITEMS.values())
 FLUSHES_EVERY_COMMIT = 2
 """`PRAGMA synchronous` of SQLite: FULL; 3 is EXTRA."""
 
@@ -97,7 +98,7 @@ class FleetSeen:
 
 
 class FleetRuns:
-    """Runs shipped fleets in folders of their own."""
+    """Runs shipped fleets, each in its own folder."""
 
     def __init__(self, server: Loopback, folder: Path) -> None:
         self._server = server
@@ -141,7 +142,7 @@ class FleetRuns:
                     verdicts = fleet.run().verdicts
                     outcome: object = verdicts.get("accepted", 0) + verdicts.get("replayed", 0)
                     synchronous = [int(each.execute("PRAGMA synchronous").fetchone()[0]) for each in databases]
-            except Exception as error:  # whatever ends a run, the party has seen what it has seen
+            except Exception as error:  # any end of a run counts: the records of the party are checked
                 outcome = type(error).__name__
                 synchronous = []
         return FleetSeen(outcome, party.arrivals, machine, synchronous)
@@ -159,7 +160,7 @@ def _held(items: Sequence[bytes | Sequence[bytes]]) -> HeldItems | HeldSets:
 
 
 def files_of(folder: Path) -> Disk:
-    """Return what a fleet that is killed leaves: SQLite flushes by itself, which nobody can watch from here."""
+    """Return the files that a killed fleet leaves: SQLite flushes on its own, which cannot be watched from here."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
@@ -180,9 +181,6 @@ def opened_databases() -> Iterator[list[sqlite3.Connection]]:
         sqlite3.connect = connect
 
 
-KINDS = tuple(ITEMS.values())
-
-
 def alike_checks(runs: FleetRuns, rules: Iterable[str], encodings: Sequence[str]) -> list[Check]:
     """Check that fleets which hold items of one kind each look alike from outside, given the same random bytes."""
     silent = requests = levels = bytes_read = 0
@@ -194,7 +192,9 @@ def alike_checks(runs: FleetRuns, rules: Iterable[str], encodings: Sequence[str]
             requests += len({(each.requests, tuple(each.machine.slept)) for each in every}) - 1
             levels += len({tuple(sorted(each.groups.items(), key=str)) for each in every if each.batches}) - 1
             bytes_read += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
-            bytes_read += sum(not _explained(seen[kind], scene, kind) for kind in READABLE)
+            for kind in READABLE:
+                fresh = seen[kind].machine.reads_are_fresh
+                bytes_read += not (fresh and seen[kind].explained_by(scene, ITEMS[kind].decode()))
     kinds = f"fleets of {DEVICES} devices, {len(ITEMS)} kinds of items"
     return [
         none_found("fleet_always_sends", f"{kinds}: every device sends one report", silent),
@@ -220,10 +220,6 @@ def set_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
     return none_found("fleet_sets", claim, wrong)
 
 
-def _explained(seen: FleetSeen, scene: Scene, kind: str) -> bool:
-    return seen.machine.reads_are_fresh and seen.explained_by(scene, ITEMS[kind].decode())
-
-
 def one_report_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
     """Check that devices whose uploads fail, and which start again with other items, have one report each ever."""
     most = lost = 0
@@ -231,8 +227,8 @@ def one_report_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
         scene = three_levels(rule, "ids")
         folder = runs.new_folder()
         sent: dict[bytes, set[bytes]] = defaultdict(set)
-        for place, faults in enumerate((*FAILURES, ())):
-            seen = runs.run(scene, KINDS[place:], folder=folder, seed=place, faults=faults)
+        for index, faults in enumerate((*FAILURES, ())):
+            seen = runs.run(scene, KINDS[index:], folder=folder, seed=index, faults=faults)
             for ticket, batches in seen.batches.items():
                 sent[ticket] |= batches
         lost += DEVICES - len(sent) + (seen.outcome != DEVICES)

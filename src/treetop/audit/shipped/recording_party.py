@@ -1,4 +1,4 @@
-"""A party on this machine that keeps every request, and answers, hangs up or is busy as it is told."""
+"""A party on this machine that records every request, and answers, hangs up or is busy as a check demands."""
 
 import json
 import re
@@ -70,7 +70,7 @@ class Arrival(NamedTuple):
 
     @property
     def public(self) -> tuple[object, ...]:
-        """Return all of it but the bodies of reports, of which the sizes."""
+        """Return the request without the contents of reports, of which it keeps tickets and sizes."""
         seen = [(entry.ticket, len(entry.batch)) for entry in self.reports] or self.body
         return self.line, self.headers, str(seen)
 
@@ -203,7 +203,7 @@ def loopback() -> Iterator[Loopback]:
         def pass_on(self) -> None:
             length = self.headers.get("Content-Length") or "0"
             if f"http://{self.headers.get('Host')}" != here.url or not _LENGTH.fullmatch(length):
-                self.close_connection = True  # not the device: whoever else is on this machine is not recorded
+                self.close_connection = True  # not the device: other programs on this machine are not recorded
                 return
             body = self.rfile.read(int(length))
             answer = here.answer(self.requestline, self.headers.items(), body)

@@ -30,7 +30,7 @@ BUDGET = Budget("1")
 KEPT = 4
 """Prefixes that a level keeps in the tasks of three levels."""
 ALWAYS_ANSWERED = 17
-"""Shorter lists a device may refuse, if it does so whatever it holds."""
+"""Shorter lists a device may refuse, if it does so for every item."""
 
 ITEMS: dict[str, bytes] = {
     "short": b"7",
@@ -86,7 +86,7 @@ class Scene:
     def name_key(self, group: Group, item: str) -> int:
         """Return what a device that reports names hashes: its name, a chunk of the text behind it, or that of nobody.
 
-        The item is looked up or hashed here, whatever codec a device has.
+        The item is looked up or hashed here, independently of the device's own codec.
         """
         bits = self.task.lengths[1]
         encoding = self.task.encoding
@@ -102,7 +102,7 @@ class Scene:
         return chunk_key(name, chunk, chunks_of(normalised(item, ("casefold",)).encode(), chunk + 1)[chunk], bits)
 
     def id_key(self, group: Group, item: str) -> int:
-        """Return what a device hashes of one item of its set, all of which are ids, or have no code."""
+        """Return the key of one item of a set, which is an id or has no code."""
         if self.task.reports == "names":
             return self.name_key(group, item)
         known = item.isdigit() and int(item) < 1 << BITS
@@ -166,7 +166,7 @@ def three_levels(rule: str, encoding: str) -> Scene:
 
 
 def naming(rule: str) -> list[Scene]:
-    """Return tasks that ask for names: texts with some of their chunks, ids, and places in a catalogue."""
+    """Return tasks that ask for names: texts with some of their chunks, ids, and indices in a catalogue."""
     known = ItemList(tuple(ITEMS[name].decode() for name in ("digits", "word", "long number")))
     cases = [(TEXT_LENGTHS, "hashed", None), ((0, BITS), "ids", None), ((0, SHORTEST), "catalogue", known)]
     return [

@@ -1,7 +1,7 @@
 """What a device gets from the operating system while it is audited: random bytes, sleep, and files that are flushed.
 
-Nothing of Treetop is replaced: `os.urandom`, `time.sleep` and `os.fsync` are, and `SystemEntropy.read` is listened to.
-Nobody waits, and nothing is flushed in truth: what a power cut would leave is kept here.
+No code of Treetop is replaced: `os.urandom`, `time.sleep` and `os.fsync` are, and `SystemEntropy.read` is recorded. No
+pause is waited for and nothing is really flushed: what a power cut would leave is kept in memory.
 """
 
 import os
@@ -23,7 +23,7 @@ Call = TypeVar("Call")
 Disk = dict[str, bytes]
 """The files of a folder by name."""
 MAX_CALLS = 10_000
-"""Reads of random bytes, and pauses, in one run: an honest device has a dozen, a broken one may go on for ever."""
+"""Reads of random bytes, and pauses, in one run: an honest device has a dozen, a broken one may never end."""
 
 
 class Endless(Exception):
@@ -33,8 +33,8 @@ class Endless(Exception):
 class FlushedFolder:
     """What a power cut leaves of a folder: names as they were when it was flushed, each file as it was when that was.
 
-    Whatever was written or renamed since then is taken to be lost, which is the worst that a disk may do that keeps
-    what it was told to. What is there at the beginning is taken to be flushed.
+    Anything written or renamed since then is taken to be lost, which is the worst that a disk may do that honours
+    flushes. The files that are there at the beginning are taken to be flushed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -71,7 +71,7 @@ def _for_all_but(others: Set[Thread], stand_in: Callable[..., Any], shipped: Cal
 
 
 class WatchedMachine:
-    """Records what one device, or one fleet, asks of the operating system; its random bytes are chosen beforehand."""
+    """Records what one device, or one fleet, asks of the operating system; its random bytes are chosen in advance."""
 
     def __init__(self, disk: FlushedFolder, seed: int = 0, script: bytes | None = None) -> None:
         """Take the device's folder, and what is random: a stream by its seed, or the first bytes themselves."""
@@ -126,16 +126,16 @@ class WatchedMachine:
         Every read begins where the one before ended, or at the beginning of a later answer.
         """
         given = iter(self.given)
-        place = 0
+        offset = 0
         current = b""
         for part in self.reads:
-            while not current.startswith(part, place):
+            while not current.startswith(part, offset):
                 following = next(given, None)
                 if following is None:
                     return False
                 current = following
-                place = 0
-            place += len(part)
+                offset = 0
+            offset += len(part)
         return True
 
 
