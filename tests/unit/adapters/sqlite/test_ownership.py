@@ -83,6 +83,32 @@ def test_an_empty_file_and_a_store_are_made_private(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_checkpoint_that_was_cut_leaves_a_store(tmp_path: Path, ours: bool) -> None:
+    """Other pages were copied from the log before the first one, which has the mark."""
+    path, cut = tmp_path / "store", tmp_path / "cut"
+    cut.mkdir()
+    if ours:
+        SqliteDatabase(path, Opening()).close()
+    else:
+        a_database(path)
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA user_version = 3")  # writes page 1 to the log
+        for each in tmp_path.glob("store*"):
+            if each.is_file():
+                shutil.copy(each, cut / each.name)
+    (cut / "store").write_bytes(whole[:68] + bytes(4) + whole[72:])
+    (cut / "store").chmod(0o644)
+    if ours:
+        SqliteDatabase(cut / "store", Opening()).close()
+    else:
+        with pytest.raises(TreetopError):
+            SqliteDatabase(cut / "store", Opening())
+        assert stat.S_IMODE((cut / "store").stat().st_mode) == 0o644
+
+
 def test_a_store_that_was_killed_before_its_first_checkpoint_opens(tmp_path: Path) -> None:
     """Its file is one page without a mark still, and the tables are in the log."""
     store = SqliteDatabase(tmp_path / "store", Opening())
