@@ -176,6 +176,7 @@ def test_folders_are_private_with_all_that_lead_to_them(tmp_path: Path) -> None:
 def test_a_secret_that_others_can_use_is_refused(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "a key"
     path.write_bytes(b"canary")
+    path.chmod(0o600)
     assert read_secret(path) == b"canary"
     path.chmod(mode)
     for refuse in (read_secret, check_private):

@@ -46,6 +46,7 @@ def read(folder: Path, text: str, **environment: str) -> Outer:
 
 def test_every_kind_of_value(tmp_path: Path) -> None:
     (tmp_path / "hidden").write_text("canary\n")
+    (tmp_path / "hidden").chmod(0o600)
     found = read(
         tmp_path,
         'name = "n"\nsecret_file = "hidden"\nplace = "a/b"\nshare = 1\nyes = true\nsince = 2026-01-02\n'

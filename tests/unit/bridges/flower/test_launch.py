@@ -2,14 +2,15 @@
 
 import ast
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 import treetop_flower
 from treetop_flower import keeper, launch
-from treetop_flower.launch import APP_COMMANDS, superlink, supernode
-from treetop_flower.settings import VARIABLE, Address, BoundParty, LinkSettings, NodeSettings
+from treetop_flower.launch import APP_COMMANDS, private_folder, superlink, supernode, write_private
+from treetop_flower.settings import VARIABLE, Address, BadSettings, BoundParty, LinkSettings, NodeSettings
 
 PACKAGE = Path(treetop_flower.__file__).parent
 BRIDGE = PACKAGE.parent
@@ -33,6 +34,30 @@ def test_superlink_knows_keys_alone_and_stays_offline(link: LinkSettings, monkey
     assert environment["FLWR_DISABLE_UPDATE_CHECK"] == "1"
     assert environment[VARIABLE] == str(Path("link.toml").absolute())
     assert "PYTHONPATH" not in environment
+
+
+def test_a_folder_of_others_is_refused_and_keeps_its_mode(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    for mode in (0o777, 0o770, 0o1777):
+        shared.chmod(mode)
+        with pytest.raises(BadSettings):
+            private_folder(shared)
+        assert stat.S_IMODE(shared.stat().st_mode) == mode
+    shared.chmod(0o755)
+    assert private_folder(shared) == shared
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o755
+    assert stat.S_IMODE(private_folder(tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_the_bridge_writes_through_no_link(tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "config.toml"
+    victim.write_text("precious")
+    path.symlink_to(victim)
+    write_private(path, "content")
+    assert (path.is_symlink(), path.read_text(), victim.read_text()) == (False, "content", "precious")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {each.name for each in tmp_path.iterdir()} == {"victim", "config.toml"}
 
 
 def test_flower_finds_no_program_that_runs_an_app_but_ours(link: LinkSettings, tmp_path: Path) -> None:
