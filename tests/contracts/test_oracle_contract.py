@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.refusals import refused
 
 from treetop.adapters.report_files.sealed_file import batch_columns
 from treetop.audit.chosen_inputs import CountingEntropy
@@ -132,14 +133,14 @@ def test_the_same_seed_gives_the_same_reports_however_many_are_made_at_once(
 
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_domain_without_a_candidate_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="one candidate and the dummy at least, found 1"):
+    with refused("domain_too_small", InvalidInput, size=1):
         ORACLES[name].over(Epsilon(1), 1)
 
 
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("slots", [-1, 0, 1, MAX_SLOTS + 1])
 def test_a_device_needs_a_candidate_and_the_dummy(name: str, slots: int) -> None:
-    with pytest.raises(InvalidInput, match="slots"):
+    with refused("slots_out_of_range", InvalidInput, max_slots=4194305):
         ORACLES[name].device(Budget("1"), slots)
 
 

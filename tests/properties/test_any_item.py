@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.support.fake_party import PINNED, FakeParty, serving
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.fleets import PATIENCE, fleet_task, publish_level
+from tests.support.refusals import refused
 from tests.support.tasks import GROUPS, task
 
 from treetop.adapters.http.retrying_connection import Reply, Request
@@ -278,12 +279,12 @@ def test_a_fleet_answers_for_every_line_of_its_file(tmp_path: Path, oracle: str,
 @pytest.mark.parametrize(("column", "read"), [
     (pa.array([7, 12, None]), ["", "12", "7"]), (pa.array(["a", "ß"], pa.large_string()), ["a", "ß"]),
     (pa.array([b"\xff"], pa.large_binary()), ["\udcff"]), (pa.array(["a", "a", "b"]).dictionary_encode(), ["a", "b"]),
-    (pa.array([1.5]), "column 'item' must hold text or integers, found double"),
+    (pa.array([1.5]), "column_kind"),
 ])  # fmt: skip
 def test_items_of_any_type_are_read_as_they_are_written(tmp_path: Path, column: Any, read: Any) -> None:
     pq.write_table(pa.table({"item": column}), tmp_path / "data.parquet")
     if isinstance(read, str):
-        with pytest.raises(InvalidInput, match=read):
+        with refused(read, InvalidInput):
             federation_named([str(tmp_path / "data.parquet")], ReadOptions(any_items=True))
     else:
         assert federation_named([str(tmp_path / "data.parquet")], ReadOptions(any_items=True)).items == read

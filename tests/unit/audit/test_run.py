@@ -2,6 +2,7 @@
 
 import pytest
 from tests.support.added_mechanism import Halves
+from tests.support.refusals import refused
 
 from treetop.audit import run
 from treetop.audit.checks import Check
@@ -88,7 +89,7 @@ def test_conduct_is_checked_for_the_oracle_that_was_named() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(UnknownName, match="catalogue"):
+    with refused("unknown_name", UnknownName, kind="mechanism", found="canpy", nearest="canopy"):
         parts(True, "canpy")
-    with pytest.raises(UnknownName, match="olh"):
+    with refused("unknown_name", UnknownName, kind="oracle", found="ohl", nearest="olh"):
         parts(True, oracle="ohl")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests.support.refusals import refused
 from typer.testing import CliRunner
 
 from treetop.audit.checks import NOT_SEEN, AuditReport, Check
@@ -82,5 +83,5 @@ def test_a_document_is_written_also_when_a_claim_fails(monkeypatch: pytest.Monke
 
 
 def test_a_document_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="audit.pdf"):
+    with refused("output_ending", InvalidInput):
         CliRunner().invoke(app(), ["--output", str(tmp_path / "audit.pdf")], catch_exceptions=False)

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from tests.support.histogram_folders import small_folder, write_histogram
+from tests.support.refusals import refused
 
 from treetop.datasets.loading import federation_named
 from treetop.datasets.paper_federations import PAPER_FEDERATIONS, provenance, read
@@ -50,13 +51,13 @@ def test_the_word_of_a_draw_gives_that_draw() -> None:
 
 
 def test_unknown_names_and_bad_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="unknown federation 'RDX', expected one of RDB"):
+    with refused("unknown_name", InvalidInput, kind="federation", found="RDX", nearest=None):
         provenance(tmp_path, "RDX")
     pa.parquet.write_table(pa.table({"party": ["a"], "item": ["b"]}), tmp_path / "rdb.parquet")
-    with pytest.raises(InvalidInput, match="expected the columns party, item, users, found party, item"):
+    with refused("histogram_columns", InvalidInput, wanted="party, item, users", there="party, item"):
         read(provenance(tmp_path, "RDB"))
     (tmp_path / "ycm.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(InvalidInput, match="does not read as such"):
+    with refused("histogram_not_parquet", InvalidInput):
         read(provenance(tmp_path, "YCM"))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.refusals import refused
 
 from treetop.datasets.federation import federation_from_mapping
 from treetop.datasets.party_split import deal, first_parties, proportional_sizes, with_share_of_users, with_users
@@ -22,7 +23,7 @@ def test_a_share_of_users_is_a_part_of_each_party() -> None:
 
 @pytest.mark.parametrize("share", [0.0, -1.0, 1.5])
 def test_other_shares_are_refused(share: float) -> None:
-    with pytest.raises(InvalidInput, match="share of users"):
+    with refused("share_out_of_range", InvalidInput):
         with_share_of_users(federation_from_mapping({"a": ["x"]}), share, np.random.default_rng(1))
 
 
@@ -39,7 +40,7 @@ def test_too_few_users_shrink_all_parties() -> None:
 
 @pytest.mark.parametrize("sizes", [{}, {"a": 0}])
 def test_sizes_must_be_positive(sizes: dict[str, int]) -> None:
-    with pytest.raises(InvalidInput, match="size of 1"):
+    with refused("party_size", InvalidInput):
         deal(10, sizes, np.random.default_rng(2))
 
 
@@ -48,7 +49,7 @@ def test_a_number_of_users_is_drawn_from_all_parties_in_proportion() -> None:
     part = with_users(whole, 111, np.random.default_rng(1))
     assert [party.total for party in part.parties] == [99, 11, 1]
     assert with_users(whole, 5_000, np.random.default_rng(1)) is whole
-    with pytest.raises(InvalidInput, match="one user for each of 3 parties"):
+    with refused("users_too_few", InvalidInput, number=3, users=2):
         with_users(whole, 2, np.random.default_rng(1))
 
 
@@ -63,5 +64,5 @@ def test_proportional_sizes_add_up_and_fit(totals: list[int], data: st.DataObjec
 def test_the_first_parties_are_kept() -> None:
     whole = federation_from_mapping({"a": ["x"], "b": ["y"]})
     assert [party.name for party in first_parties(whole, 1).parties] == ["a"]
-    with pytest.raises(InvalidInput, match="has 2 parties, found 3"):
+    with refused("parties_too_few", InvalidInput, name="data", parties=2, asked=3):
         first_parties(whole, 3)

@@ -1,7 +1,7 @@
 from collections import Counter
 
 import numpy as np
-import pytest
+from tests.support.refusals import refused
 
 from treetop.datasets.federation import Federation, federation_from_mapping, party_of_sets
 from treetop.datasets.party_split import HeldItems, HeldSets, users_of
@@ -57,7 +57,7 @@ def test_where_uses_count_every_use_is_an_entry() -> None:
     used = list(held.codes(codec_named("ids", 8), (), SetQuestion(1, "use_shares")))
     assert sorted(sorted(each.values(), key=str) for each in used) == [[], [5, 5, None], [7, 7, 7]]
     many = HeldSets(["5"], UserSets(np.array([0, 1]), np.zeros(1, dtype=np.int32), np.array([LARGEST_SET + 1])))
-    with pytest.raises(InvalidInput, match=r"65,536 uses at most, found a user with 65,537"):
+    with refused("set_too_large", InvalidInput, largest_set=65536, most=65537):
         many.codes(codec_named("ids", 8), (), SetQuestion(1, "use_shares"))
 
 
@@ -67,8 +67,8 @@ def test_one_item_is_a_set_of_one() -> None:
 
 
 def test_wrong_parties_and_numbers_are_refused() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'north'"):
+    with refused("unknown_name", UnknownName, kind="party", found="norht", nearest="north"):
         users_of(FEDERATION, "norht", None, 0)
     for users in (0, 61):
-        with pytest.raises(InvalidInput, match="has 60 users"):
+        with refused("party_users_too_few", InvalidInput, party="north", total=60):
             users_of(FEDERATION, "north", users, 0)

@@ -1,5 +1,5 @@
 import numpy as np
-import pytest
+from tests.support.refusals import refused
 
 from treetop.datasets.synthetic import GROUP_SIZE, IDS_BELOW, ROWS, synthetic
 from treetop.errors import InvalidInput
@@ -47,5 +47,5 @@ def test_a_large_concentration_splits_evenly_and_a_small_one_does_not() -> None:
         return len(set.intersection(*(set(party.items.tolist()) for party in parties)))
 
     assert common(1000.0) > common(0.5)
-    with pytest.raises(InvalidInput, match="concentration must be a finite number above 0, found 0"):
+    with refused("concentration_invalid", InvalidInput, concentration=0):
         synthetic(1, 0)

@@ -13,6 +13,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import sqlalchemy
+from tests.support.refusals import refused
 from tests.unit.datasets.test_loading import EXPECTED, ROWS, contents
 
 from treetop.datasets.item_lists import load_catalogue
@@ -93,7 +94,7 @@ def test_arrow_feather_and_folders_of_parquet(tmp_path: Path) -> None:
         Note("other_files_ignored", folder="plain", files=["b.csv", "c.csv", "d.csv"], more=1),
     )
     pa.parquet.write_table(pa.table({"thing": [1]}), plain / "3.parquet")
-    with pytest.raises(InvalidInput, match="row 1|plain"):
+    with refused("value_missing", InvalidInput, source="plain", row=4, name="party"):
         load(plain)
 
 
@@ -108,10 +109,10 @@ def test_excel(tmp_path: Path) -> None:
     assert load(path).notes == (Note("first_sheet_read", file="shop.xlsx", sheet="Sheet", others=1),)
     book.active.append(("b", None, 1))
     book.save(path)
-    with pytest.raises(InvalidInput, match="shop.xlsx: row 4: expected a value for 'item', found none"):
+    with refused("value_missing", InvalidInput, source="shop.xlsx", row=4, name="item"):
         load(path)
     path.write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(InvalidInput, match="is a damaged Excel file"):
+    with refused("workbook_damaged", InvalidInput, reason="File is not a zip file"):
         load(path)
 
 
@@ -146,14 +147,14 @@ def test_a_database_by_a_query(tmp_path: Path) -> None:
     assert contents(load(url, query="SELECT * FROM sales", item_column="drink", party_column="branch",
                          users_column="people")) == EXPECTED  # fmt: skip
     for word, asked, reason in (
-        (url, None, "expected what to ask the database, --query"),
-        (url, "SELECT item FROM nowhere", "the query failed: no such table: nowhere"),
-        (url, query + " WHERE people > 9", "expected one row at least, found an empty table"),
-        ("sqlite:///nowhere/shop.db", query, "the query failed: unable to open database file"),
-        ("nonsense://me:secret@host/db", query, "expected the URL of a database"),
-        ("data.csv", query, "a query is for a database"),
+        (url, None, "database_query_missing"),
+        (url, "SELECT item FROM nowhere", "database_query_failed"),
+        (url, query + " WHERE people > 9", "table_empty"),
+        ("sqlite:///nowhere/shop.db", query, "database_query_failed"),
+        ("nonsense://me:secret@host/db", query, "database_url_malformed"),
+        ("data.csv", query, "query_without_database"),
     ):
-        with pytest.raises(InvalidInput, match=reason) as refusal:
+        with refused(reason, InvalidInput) as refusal:
             load(word, query=asked)
         assert "secret" not in str(refusal.value)
 
@@ -174,20 +175,20 @@ def test_columns_of_other_names(tmp_path: Path) -> None:
     assert contents(load(path, **named)) == EXPECTED
     assert load(path).notes == (Note("columns_ignored", file="sales.csv", columns="drink, people"),)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"item_column": "food"}, "sales.csv: expected the column 'food', found item, drink, people"),
-        ({"item_column": "drink", "party_column": "shop"}, "expected the column 'shop'"),
-        ({"item_column": "drink", "party_column": "drink"}, "expected a column for each"),
-        ({"item_column": "drink", "users_column": "item"}, "row 1: expected a whole number of users from 0, found a"),
+        ({"item_column": "food"}, "columns_missing"),
+        ({"item_column": "drink", "party_column": "shop"}, "columns_missing"),
+        ({"item_column": "drink", "party_column": "drink"}, "columns_named_alike"),
+        ({"item_column": "drink", "users_column": "item"}, "row_malformed"),
     ]
     for wrong, reason in cases:
-        with pytest.raises(InvalidInput, match=reason):
+        with refused(reason, InvalidInput):
             load(path, **wrong)
 
 
 def test_rows_with_gaps_are_left_out_and_counted_if_that_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "gaps.csv"
     path.write_text("party,item,users,day\na,x,3,1\na,,9,2\n,y,9,3\na,y,,4\na,y,1,\nb,x,2,6\n")
-    with pytest.raises(InvalidInput, match="gaps.csv: row 3: expected a value for 'party', found none; --drop-missing"):
+    with refused("value_missing", InvalidInput, source="gaps.csv", row=3, name="party"):
         load(path)
     federation = load(path, drop_missing=True)
     assert contents(federation) == EXPECTED
@@ -200,7 +201,7 @@ def test_rows_with_gaps_are_left_out_and_counted_if_that_is_asked_for(tmp_path: 
     )  # pandas makes floats of ids where some are missing
     assert load(tmp_path / "ids.parquet", user="user_id", drop_missing=True).users == 1
     path.write_text("party,item\n,x\n")
-    with pytest.raises(InvalidInput, match="expected one whole row at least, found a gap in every one"):
+    with refused("rows_all_incomplete", InvalidInput, source="gaps.csv"):
         load(path, drop_missing=True)
 
 
@@ -214,11 +215,11 @@ def test_latin_letters_are_read_and_that_is_said(tmp_path: Path) -> None:
     assert load(path, file_encoding="latin-1").notes == ()
     path.write_bytes("party,item\na,чай\n".encode("koi8-r"))
     assert load(path, file_encoding="koi8-r").items == ["чай"]
-    with pytest.raises(InvalidInput, match="unknown file encoding 'klingon', expected utf-8, utf-16, latin-1"):
+    with refused("file_encoding_unknown", InvalidInput, encoding="klingon", encodings="utf-8, utf-16, latin-1, cp1252"):
         load(path, file_encoding="klingon")
-    with pytest.raises(InvalidInput, match="unknown file encoding 'hex'"):
+    with refused("file_encoding_unknown", InvalidInput, encoding="hex", encodings="utf-8, utf-16, latin-1, cp1252"):
         load(path, file_encoding="hex")
-    with pytest.raises(InvalidInput, match="line 2: expected text in utf-16|expected text in ascii, found the byte"):
+    with refused("line_in_another_encoding", InvalidInput, line=2, encoding="ascii", start=222):
         load(path, file_encoding="ascii")
     (tmp_path / "list.txt").write_bytes("thé\ncafé\n".encode("utf-16"))
     assert load_catalogue(tmp_path / "list.txt").items == ("thé", "café")
@@ -274,27 +275,23 @@ def test_texts_that_look_like_something_else_stay_as_they_are(tmp_path: Path) ->
     assert load(tmp_path / "b.csv").items == ["NA", "x;y\nz"]
     assert load(tmp_path / "b.csv", delimiter="semicolon").items == ["NA", "x;y\nz"]
     for delimiter in ("::", "", "é", '"', "\n"):
-        with pytest.raises(
-            InvalidInput, match="a delimiter is one character of ASCII, no quote .*, or tab, .*, found "
-        ):
+        with refused("delimiter_malformed", InvalidInput, delimiters="tab, \\t, comma, semicolon, pipe, space"):
             load(tmp_path / "b.csv", delimiter=delimiter)
 
 
 def test_quotes_that_end_and_letters_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('item,note\n5" disk,1\nx,"two\nlines"\n')
     assert load(tmp_path / "a.csv").items == ['5" disk', "x"]
-    with pytest.raises(
-        InvalidInput, match=r"a.csv: expected text in utf-16, found other bytes|line 1: expected text in"
-    ):
+    with refused("text_in_another_encoding", InvalidInput, encoding="utf-16"):
         load(tmp_path / "a.csv", file_encoding="utf-16")
 
 
 def test_what_cannot_be_opened_is_said_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidInput, match="aaa: cannot be read: File name too long"):
+    with refused("file_unreadable", InvalidInput, reason="File name too long"):
         load(tmp_path / ("a" * 5000 + ".csv"))
-    with pytest.raises(InvalidInput, match="found something that is no file"):
+    with refused("file_missing", InvalidInput, found="something that is no file"):
         load("/dev/null")
-    with pytest.raises(InvalidInput, match="expected a file on this machine or the URL of a database"):
+    with refused("file_elsewhere", InvalidInput):
         load("https://treetop.example/a.csv")
     (tmp_path / "a.csv").write_text("item\nx\n")
 
@@ -302,7 +299,7 @@ def test_what_cannot_be_opened_is_said_without_a_traceback(tmp_path: Path, monke
         raise PermissionError(13, "Permission denied", str(tmp_path / "a.csv"))
 
     monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(InvalidInput, match=r"a.csv: cannot be read: Permission denied"):
+    with refused("file_unreadable", InvalidInput, reason="Permission denied"):
         load(tmp_path / "a.csv")
 
 

@@ -1,4 +1,5 @@
 import pytest
+from tests.support.refusals import refused
 
 from treetop.encoding.item_codecs import Hashed, Ids, Text, Words, codec_named
 from treetop.errors import InvalidInput, UnknownName
@@ -74,7 +75,7 @@ def test_bytes_that_no_text_has_decode_to_nothing(code: int) -> None:
 
 
 def test_text_needs_whole_bytes() -> None:
-    with pytest.raises(InvalidInput, match="multiples of 8, found 20"):
+    with refused("text_bits", InvalidInput, bits=20):
         Text(20)
 
 
@@ -91,12 +92,12 @@ def test_the_hash_is_pinned() -> None:
 
 @pytest.mark.parametrize("key", ["", "x" * 65])
 def test_hash_keys_are_1_to_64_bytes(key: str) -> None:
-    with pytest.raises(InvalidInput, match=f"1 to 64 bytes of UTF-8, found {len(key)}"):
+    with refused("hash_key_length", InvalidInput, longest_hash_key=64):
         Hashed(24, key)
 
 
 def test_codecs_by_name() -> None:
     assert isinstance(codec_named("words", 48), Words)
     assert isinstance(codec_named("hashed", 48, "key"), Hashed)
-    with pytest.raises(UnknownName, match="did you mean 'text'"):
+    with refused("unknown_name", UnknownName, kind="encoding", found="texts", nearest="text"):
         codec_named("texts", 48)

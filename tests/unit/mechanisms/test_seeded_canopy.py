@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.populations import population, zipf
+from tests.support.refusals import refused
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import InvalidInput
@@ -51,13 +52,13 @@ class TestPlan:
         assert Canopy().deployment.group_weights(parameters(step_bits=8)) == {Group(1): 28}
 
     def test_seeds_are_codes(self) -> None:
-        with pytest.raises(InvalidInput, match="seeds must be codes of 8 bits, found 1ff"):
+        with refused("seed_too_long", InvalidInput, bits=8, codes=511):
             parameters("1ff")
-        with pytest.raises(InvalidInput, match="'seeds' expects distinct codes in hexadecimal"):
+        with refused("setting_invalid", InvalidInput, name="seeds", value="5,3"):
             parameters("5,3")
 
     def test_devices_in_rounds_would_refuse_them(self) -> None:
-        with pytest.raises(InvalidInput, match="seeds are for one-shot mode, found rounds"):
+        with refused("seeds_in_rounds", InvalidInput):
             Canopy().deployment.settings(CanopyParameters, {"seeds": "3"}, mode="rounds", hashed=False)
         fixed = Canopy().deployment.settings(CanopyParameters, {"seeds": "3"}, mode="one-shot", hashed=False)
         assert fixed["seeds"] == "3"

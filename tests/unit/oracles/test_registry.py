@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
+from tests.support.refusals import refused
 
 from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
@@ -92,12 +93,12 @@ def test_another_package_adds_an_oracle(added: Any, value: str) -> None:
 
 def test_a_name_and_a_tag_are_taken_once(added: Any) -> None:
     added(olh="SameName")
-    with pytest.raises(InvalidInput, match="the oracle 'olh' must have one owner"):
+    with refused("entry_point_owners", InvalidInput, kind="oracle", name="olh"):
         oracle_names()
     added(foreign="Foreign", another="SameTag")
-    with pytest.raises(InvalidInput, match="the oracles 'foreign' and 'another' both have the tag 64"):
+    with refused("oracle_tags_alike", InvalidInput, first="foreign", second="another", tag=64):
         oracle_tagged(64)
-    with pytest.raises(InvalidInput, match="the oracles 'foreign' and 'another' both have the tag 64"):
+    with refused("oracle_tags_alike", InvalidInput, first="foreign", second="another", tag=64):
         task_oracles("another")
     assert task_oracles("krr") == (KRandomizedResponse(),)
 
@@ -108,13 +109,13 @@ def test_a_name_and_a_tag_are_taken_once(added: Any) -> None:
 )
 def test_rules_and_our_own_tags_are_not_for_others(added: Any, name: str, value: str, found: str) -> None:
     added(**{name: value})
-    with pytest.raises(InvalidInput, match=f"tag from 64 to 255, found {found}"):
+    with refused("oracle_name_or_tag", InvalidInput, for_long_lists="auto, listed", first_tag=64, last_tag=255):
         find_oracle(name)
 
 
 def test_an_entry_point_names_an_oracle(added: Any) -> None:
     added(krrr="NO_ORACLE")
-    with pytest.raises(InvalidInput, match="must name an Oracle"):
+    with refused("oracle_entry_point", InvalidInput, group="treetop.oracles", entry="krr"):
         find_oracle("krrr")
 
 
@@ -152,7 +153,7 @@ def test_the_choice_for_a_list_is_exact() -> None:
 def test_a_task_names_the_oracles_of_its_devices() -> None:
     assert [oracle.name for oracle in task_oracles("listed")] == ["krr", "oue"]
     assert [oracle.name for oracle in task_oracles("olh")] == ["olh"]
-    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, walsh, listed"):
+    with refused("unknown_name", UnknownName, kind="oracle", found="auto", nearest=None):
         task_oracles("auto")
 
 
@@ -162,9 +163,9 @@ def test_a_deployment_offers_what_its_mode_can_ask() -> None:
 
 
 def test_unknown_oracles_are_refused() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'krr'"):
+    with refused("unknown_name", UnknownName, kind="oracle", found="krrr", nearest="krr"):
         checked_oracle("krrr")
-    with pytest.raises(UnknownName, match="did you mean 'krr'"):
+    with refused("unknown_name", UnknownName, kind="oracle", found="krrr", nearest="krr"):
         find_oracle("krrr")
     assert checked_oracle("listed") == "listed"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.refusals import refused
 
 from treetop.audit.chosen_inputs import CountingEntropy, ScriptedEntropy
 from treetop.errors import InvalidInput, ReportRefused, UnknownName
@@ -243,11 +244,11 @@ def test_who_has_a_form_for_sets() -> None:
     assert set_form(SetWalshHashing(3), 5) == SetWalshHashing(3)
     assert len({SetWalshHashing(3), SetWalshHashing(3), SetLocalHashing(3)}) == 2
     assert oracle_named(SetLocalHashing(3), Epsilon(1), 4).report_slots == set_buckets(Epsilon(1).odds_below, 3)
-    with pytest.raises(InvalidInput, match="report through olh or walsh, found 'krr'"):
+    with refused("oracle_without_sets", InvalidInput, set_forms="olh or walsh", name="krr"):
         set_form("krr", 2)
-    with pytest.raises(InvalidInput, match="from 1 to 64, found 65"):
+    with refused("items_per_user_invalid", InvalidInput, max_items=64, items=65):
         SetLocalHashing(65)
-    with pytest.raises(InvalidInput, match="1 to 3 items, found 4"):
+    with refused("set_report_items", InvalidInput, slots=3, items=4):
         SetFace(SetLocalHashing(1).device(Budget("1")).single, 4)
 
 

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from tests.support.populations import zipf
+from tests.support.refusals import refused
 
 import treetop
 from treetop.datasets.loading import as_federation
@@ -68,9 +69,9 @@ def test_mechanism_oracle_and_encoding_may_be_objects() -> None:
     answer = treetop.find(DATA, k=3, mechanism=mine, oracle=KRandomizedResponse(), encoding=Ids(8), seed=1)
     assert (answer.mechanism, answer.oracle, answer.encoding) == ("mine", "krr", "ids")
     assert answer.items == named.items
-    with pytest.raises(InvalidInput, match="the setting 'bits' is 16, found an encoding of 8 bits"):
+    with refused("bits_of_encoding", InvalidInput, bits=16, found=8):
         treetop.find(DATA, k=3, encoding=Ids(8), bits=16)
-    with pytest.raises(InvalidInput, match="nothing is searched or encoded, found the mechanism 'mine'"):
+    with refused("catalogue_option_unused", InvalidInput, found="the mechanism 'mine'"):
         treetop.find(DATA, k=3, mechanism=mine, catalogue=["1"])
 
 

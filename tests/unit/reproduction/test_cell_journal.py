@@ -1,6 +1,6 @@
 from pathlib import Path
 
-import pytest
+from tests.support.refusals import refused
 
 from treetop.errors import InvalidInput
 from treetop.query.find import Score
@@ -37,25 +37,25 @@ def test_damage_elsewhere_is_refused(tmp_path: Path) -> None:
     journal = CellJournal(tmp_path)
     for damage in (b"nonsense\n", b'{"cell": "a"}\n', b'{"cell": "a", "scores": {"f1": [1]}}\n'):
         journal.path.write_bytes(damage)
-        with pytest.raises(InvalidInput, match="line 1 is damaged"):
+        with refused("run_line_damaged", InvalidInput, number=1):
             journal.read()
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(InvalidInput, match="is damaged"):
+    with refused("run_file_damaged", InvalidInput):
         open_folder(tmp_path, SETTINGS, resume=True)
 
 
 def test_a_folder_in_use_needs_resume_and_the_same_settings(tmp_path: Path) -> None:
     open_folder(tmp_path, SETTINGS, resume=False)
-    with pytest.raises(InvalidInput, match="add --resume"):
+    with refused("run_exists", InvalidInput):
         open_folder(tmp_path, SETTINGS, resume=False)
-    with pytest.raises(InvalidInput, match=r"was begun with seed 1.*cannot go on with seed 2"):
+    with refused("run_differs", InvalidInput):
         open_folder(tmp_path, RunSettings(2, 5, "0.1.0", "2.0.0"), resume=True)
     open_folder(tmp_path, SETTINGS, resume=True)
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="expected a folder that can be written"):
+    with refused("folder_not_writable", InvalidInput, reason="Not a directory"):
         open_folder(tmp_path / "file" / "below", SETTINGS, resume=False)
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from tests.support.every_command import app
 from tests.support.histogram_folders import small_folder
+from tests.support.refusals import refused
 from tests.support.small_reproductions import small_reproducer
 from typer.testing import CliRunner
 
@@ -193,7 +194,7 @@ def test_a_subset_of_users_depends_on_the_seed_alone(folder: Path) -> None:
     first, same, other = (FederationVariants(folder, seed).federation(half) for seed in (1, 1, 2))
     users = [[party.users.tolist() for party in each.parties] for each in (first, same, other)]
     assert users[0] == users[1] != users[2]
-    with pytest.raises(InvalidInput, match="expected a folder of histograms"):
+    with refused("histograms_missing", InvalidInput):
         FederationVariants(folder / "none", 1)
 
 

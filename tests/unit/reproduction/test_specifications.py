@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.refusals import refused
 
 from treetop.errors import InvalidInput
 from treetop.reproduction.specification import (
@@ -92,7 +93,7 @@ def test_a_file_is_named_after_what_it_specifies() -> None:
 def test_names_are_in_the_papers_order_and_unknown_ones_are_refused() -> None:
     assert [each.name for each in specifications_named([])] == list(SPECIFICATIONS)
     assert [each.name for each in specifications_named(["cost", "pruning", "cost"])] == ["pruning", "cost"]
-    with pytest.raises(InvalidInput, match=r"unknown table or figure 'stepsize'.*did you mean 'step_size'"):
+    with refused("unknown_name", InvalidInput, kind="table or figure", found="stepsize", nearest="step_size"):
         specifications_named(["stepsize"])
 
 

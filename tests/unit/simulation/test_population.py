@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.populations import population
+from tests.support.refusals import refused
 
 from treetop.datasets.federation import Federation, PartyItems, federation_from_mapping
 from treetop.encoding.item_codecs import codec_named
@@ -55,7 +56,7 @@ def test_what_an_encoding_loses_is_said() -> None:
 
 
 def test_an_encoding_that_fits_nothing_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no item fits the encoding 'words' with 48 bits, found for example '17'"):
+    with refused("no_item_fits", InvalidInput, title="the encoding 'words' with 48 bits", items="17"):
         population({"a": {"17": 1}}, 48, "words")
 
 
@@ -67,13 +68,13 @@ def test_hashes_are_read_back_from_the_federations_own_items() -> None:
 
 def test_k_is_at_most_the_number_of_items() -> None:
     population({"a": {"1": 1, "2": 1}}).check_k(2)
-    with pytest.raises(InvalidInput, match="at most the 2 distinct items, found 3"):
+    with refused("k_too_large", InvalidInput, distinct=2, others="", k=3):
         population({"a": {"1": 1, "2": 1}}).check_k(3)
 
 
 def test_a_party_of_10_9_users_is_refused_with_the_limit() -> None:
     Population(federation_from_mapping({"a": {"1": 10**9 - 1}}), codec_named("ids", 48))
-    with pytest.raises(InvalidInput, match="party 'a' has 1,000,000,000 users.*fewer than 1,000,000,000"):
+    with refused("party_too_large", InvalidInput, name="a", total=1000000000, users_below=1000000000):
         Population(federation_from_mapping({"a": {"1": 10**9}}), codec_named("ids", 48))
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from tests.support.populations import population, three_parties
+from tests.support.refusals import refused
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import PromiseBroken, UnknownName
@@ -22,7 +23,7 @@ class Nonsense(Request[None]):
 
 def test_simulators_by_name() -> None:
     assert simulator_named("exact") is ExactUsers
-    with pytest.raises(UnknownName, match="did you mean 'devices'"):
+    with refused("unknown_name", UnknownName, kind="simulator", found="device", nearest="devices"):
         simulator_named("device")
 
 
@@ -32,7 +33,7 @@ def test_a_group_is_never_asked_twice(kind: type[SimulatedUsers]) -> None:
     respondents.divide(DivideUsers({Group(1): 100, Group(2): respondents.party.users - 100}))
     question = CollectReports(Group(1), CandidateDomain(1, code_array([0, 1], 8)), oracle_named("krr", Epsilon(1), 2))
     assert respondents.collect(question).reports == 100
-    with pytest.raises(PromiseBroken, match="level 1 .* has answered already"):
+    with refused("group_answered", PromiseBroken, group="the group of level 1 (estimate)"):
         respondents.collect(question)
 
 

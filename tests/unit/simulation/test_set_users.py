@@ -5,6 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from tests.support.named_users import BITS, CODES
+from tests.support.refusals import refused
 from tests.support.set_holders import NO_CODE, SETS, USERS, names_asked, party, prefixes_asked, user_sets
 
 from treetop.datasets.federation import Federation, PartyItems
@@ -140,5 +141,5 @@ def test_a_user_counts_once_for_a_code_that_two_of_her_items_share() -> None:
 
 
 def test_sets_without_a_question_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="expected a question to them, which `find` asks"):
+    with refused("sets_without_question", InvalidInput):
         Population(federation(None), Ids(8))

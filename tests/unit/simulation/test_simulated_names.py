@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.support.named_users import ASKED, COUNTS, LISTED, LISTED_CHUNKS, NO_NAME, party, request
+from tests.support.refusals import refused
 
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.dialogue import CollectNames, DivideUsers, DrawGroup
@@ -21,9 +22,9 @@ def users(simulator: str, *, texts: bool = True) -> SimulatedUsers:
 def test_every_user_reports_once(simulator: str) -> None:
     everybody = users(simulator)
     assert sum(everybody.name_reports(request()).kinds) == sum(COUNTS)
-    with pytest.raises(PromiseBroken, match="has its users already"):
+    with refused("group_taken", PromiseBroken, group="the group of level 1 (estimate)"):
         everybody.name_reports(request())
-    with pytest.raises(PromiseBroken, match="would have 10 users, but only 0 are in no group yet"):
+    with refused("group_too_large", PromiseBroken, group="the group of level 2 (estimate)", size=10, left=0):
         everybody.divide(DivideUsers({Group(2): 10}))
     everybody.draw(DrawGroup(Group(3), 1.0))
     assert everybody.sizes[Group(3)] == 0
@@ -33,14 +34,14 @@ def test_every_user_reports_once(simulator: str) -> None:
 def test_users_who_were_divided_report_no_name(simulator: str) -> None:
     everybody = users(simulator)
     everybody.divide(DivideUsers({Group(2): 10}))
-    with pytest.raises(PromiseBroken, match="would have 300 users, but only 290 are in no group yet"):
+    with refused("group_too_large", PromiseBroken, group="the group of level 1 (estimate)", size=300, left=290):
         everybody.name_reports(request())
 
 
 @EACH
 def test_a_question_that_cannot_be_answered_is_refused_before_anybody_is_asked(simulator: str) -> None:
     everybody = users(simulator)
-    with pytest.raises(InvalidInput, match="an oracle that hashes them, walsh or olh, found krr"):
+    with refused("names_need_hashing", InvalidInput, name="krr"):
         everybody.name_reports(request(oracle="krr"))
     with pytest.raises(AssertionError, match="names of 9 bits are asked for, but codes have 10"):
         everybody.name_reports(CollectNames(9, request().oracle))
@@ -55,7 +56,7 @@ def test_olh_counts_names_that_are_given(simulator: str) -> None:
 
 
 def test_devices_cannot_look_at_every_name_with_olh() -> None:
-    with pytest.raises(InvalidInput, match="only walsh does"):
+    with refused("names_not_counted", InvalidInput, name="olh", bits=10):
         users("devices").name_reports(request(oracle="olh")).above(30, ASKED)
 
 

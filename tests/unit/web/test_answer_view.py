@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from tests.support.answers import DEPLOYED
 from tests.support.hostile_texts import HIDDEN, MARKUP
+from tests.support.refusals import refused
 
 import treetop
 from treetop.adapters.http.problem_details import Problem
@@ -261,10 +262,10 @@ def test_a_recorded_audit(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_another_file_is_no_audit(tmp_path: Path, content: Any) -> None:
-    with pytest.raises(InvalidInput, match="expected what `treetop audit --output audit.json` writes"):
+    with refused("audit_file_malformed", InvalidInput):
         read_audit(audit_file(tmp_path, content))
 
 
 def test_a_missing_audit(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with refused("audit_file_unreadable", InvalidInput, reason="No such file or directory"):
         read_audit(tmp_path / "none.json")

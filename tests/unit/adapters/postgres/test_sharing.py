@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from tests.support.databases import PostgresServer, behind_its_back
+from tests.support.refusals import refused
 from tests.support.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
 from treetop.adapters.postgres.database import PostgresRows
@@ -49,7 +50,7 @@ def test_one_coordinator_any_number_of_intakes_and_nobody_alone_beside_them(addr
 
 
 def test_an_sqlite_file_is_not_shared(tmp_path: object) -> None:
-    with pytest.raises(InvalidInput, match="--role needs a PostgreSQL store"):
+    with refused("role_needs_postgres", InvalidInput):
         open_stores(f"{tmp_path}/party.db", Opening(share="intake"))
 
 
@@ -109,7 +110,7 @@ def test_whoever_is_overtaken_time_and_again_gives_up_and_has_kept_nothing(
     store, _ = opened(address, "intake")
     behind_its_back(address, "INSERT INTO spent SELECT (1::bigint << 40) + 3, 'x'")
     monkeypatch.setattr(PostgresRows, "spent", lambda _rows, _slots: {})
-    with pytest.raises(StoreUnavailable, match="other processes keep using the same tickets"):
+    with refused("tickets_contended", StoreUnavailable):
         store.submit(reports(range(5)))
     assert store.counts(TASK) == {}
     store.close()

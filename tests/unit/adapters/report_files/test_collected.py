@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.databases import Place, place_called
+from tests.support.refusals import refused
 from tests.support.report_batches import support_by_numpy
 
 from treetop.adapters.report_files.collected import CollectedReports
@@ -82,7 +83,7 @@ def test_groups_are_counted_together_and_exported_once(place: Place, oracle: str
         f"{TASK.hex()}_level_3_role_0.parquet",
         f"{TASK.hex()}_level_3_role_2.parquet",
     ]
-    with pytest.raises(InvalidInput, match="were scrubbed"):
+    with refused("bodies_scrubbed", InvalidInput, group="the group of level 3 (estimate)"):
         place.store.bodies(TASK, GROUPS[0])
     times = [file.stat().st_mtime_ns for file in sorted(folder.iterdir())]
     place.reopen()
@@ -107,7 +108,7 @@ def test_one_group_alone_and_none(place: Place, tmp_path: Path) -> None:
 
 def test_an_open_group_is_not_counted(place: Place, tmp_path: Path) -> None:
     place.store.submit([AdmittedReport(TASK, 1, Group(1), b"\0\0")])
-    with pytest.raises(InvalidInput, match="must be closed"):
+    with refused("group_not_closed", InvalidInput, group="the group of level 1 (estimate)"):
         CollectedReports(place.store, tmp_path).tally(TASK, [Group(1)], COUNTINGS["krr"])
 
 
@@ -161,7 +162,7 @@ def test_files_that_are_not_the_groups_are_refused(place: Place, tmp_path: Path)
     with pytest.raises(ReportFileRefused):
         CollectedReports(place.store, folder).tally(TASK, GROUPS, counting)
     kind_of_one = CollectedReports(place.store, tmp_path / "elsewhere")
-    with pytest.raises(InvalidInput, match="were scrubbed"):
+    with refused("bodies_scrubbed", InvalidInput, group="the group of level 3 (estimate)"):
         kind_of_one.tally(TASK, GROUPS, counting)
     one.write_bytes(two.read_bytes())
     with pytest.raises(ReportFileRefused, match="kind"):
@@ -186,7 +187,7 @@ def test_a_file_with_other_than_all_reports_is_damage(place: Place, tmp_path: Pa
 def test_a_folder_that_cannot_be_written_is_unavailable(place: Place, tmp_path: Path) -> None:
     submitted(place, COUNTINGS["krr"])
     (tmp_path / "files").write_bytes(b"a file where a folder should be")
-    with pytest.raises(StoreUnavailable, match="cannot be exported"):
+    with refused("reports_not_exported", StoreUnavailable):
         CollectedReports(place.store, tmp_path / "files").tally(TASK, GROUPS, COUNTINGS["krr"])
 
 

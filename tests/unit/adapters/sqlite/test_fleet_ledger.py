@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.refusals import refused
 
 from treetop.adapters.sqlite.fleet_ledger import DeviceRecord, FleetLedger
 from treetop.errors import InvalidInput, LedgerRefused
@@ -67,7 +68,7 @@ def test_facts_do_not_change(tmp_path: Path) -> None:
     ledger = FleetLedger(tmp_path / "fleet")
     ledger.claim("population", "five users")
     ledger.claim("population", "five users")
-    with pytest.raises(InvalidInput, match="population five users, found six users"):
+    with refused("fleet_state_differs", InvalidInput, name="population", kept="five users", value="six users"):
         ledger.claim("population", "six users")
     FleetLedger(tmp_path / "fleet").close()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.fake_party import KEY, FakeParty, serving
 from tests.support.fleets import fleet_task, publish_level
+from tests.support.refusals import refused
 
 from treetop.cli.federation import device
 from treetop.cli.federation.device import item_source
@@ -204,9 +205,9 @@ def test_the_lines_of_a_file_are_items(tmp_path: Path, monkeypatch: pytest.Monke
     assert read() == ["7", "9", "x" * 4097, "\udcff", "last"]
     monkeypatch.setattr(device, "LARGEST_SET", 2)
     assert read() == ["7", "9"]
-    with pytest.raises(InvalidInput, match="--items: there is no file"):
+    with refused("option_file_missing", InvalidInput, option="--items"):
         item_source((), lines=tmp_path / "none")
-    with pytest.raises(InvalidInput, match="expected one of --item, --item-env, --item-file and --items"):
+    with refused("item_option_needed", InvalidInput):
         item_source(["7"], lines=file)
-    with pytest.raises(InvalidInput, match="expected --item once, found it several times: a set, of any size"):
+    with refused("item_given_twice", InvalidInput):
         item_source(["7", "9"])

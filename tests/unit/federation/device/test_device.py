@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.refusals import refused
 from tests.support.tasks import CHILDREN, ENROLMENT, PUBLISHED, new_ledger, question, task, third_level
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
@@ -63,7 +64,7 @@ def test_another_list_of_an_answered_task_gets_nothing() -> None:
     device = Device(lambda: 77, FixedEntropy(1), ledger)
     device.answer(of, ENROLMENT, question(of), PUBLISHED)
     other = replace(question(of), prefixes=CHILDREN[1:], pruned=CHILDREN[:1])
-    with pytest.raises(PromiseBroken, match="another candidate list"):
+    with refused("answered_another_list", PromiseBroken):
         device.answer(of, ENROLMENT, other, PUBLISHED)
 
 
@@ -82,7 +83,7 @@ def test_a_task_beyond_the_cap_is_refused_before_anything_is_drawn() -> None:
 def test_a_report_is_delivered_and_noted() -> None:
     one, ledger, outbox = task(), new_ledger(), Sent()
     device = Device(lambda: 77, FixedEntropy(1), ledger)
-    with pytest.raises(PromiseBroken, match="no report"):
+    with refused("no_report_to_send", PromiseBroken):
         device.deliver(one, outbox)
     answer = device.answer_once(one)
     device.resume(outbox)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.refusals import refused
 from tests.support.tasks import in_one_group, new_ledger, task
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
@@ -101,7 +102,7 @@ class Failing(dict[bytes, int | None]):
 
 def test_a_failure_while_the_set_is_read_shows_no_item() -> None:
     device = Device(lambda: Failing({b"canary": 7}), FixedEntropy(1), new_ledger())
-    with pytest.raises(ValueUnavailable, match="items could not be read") as failed:
+    with refused("items_unavailable", ValueUnavailable) as failed:
         device.answer_once(TASK)
     shown = "".join(traceback.TracebackException.from_exception(failed.value, capture_locals=True).format())
     assert "canary" not in shown
@@ -130,7 +131,7 @@ def test_what_is_asked_of_sets_is_part_of_the_digest_and_of_no_other_task() -> N
 
 @pytest.mark.parametrize("oracle", ["krr", "oue", "listed"])
 def test_devices_with_sets_do_not_answer_lists(oracle: str) -> None:
-    with pytest.raises(InvalidInput, match="users who hold sets report through olh or walsh"):
+    with refused("oracle_without_sets", InvalidInput, set_forms="olh or walsh"):
         task(oracle, sets=HOLDERS)
 
 

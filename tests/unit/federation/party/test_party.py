@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.support.clocks import NOW, HandClock
 from tests.support.parties import DEADLINES, KEY, NAME, EchoQuery, document, honest_entry, party_of, task
+from tests.support.refusals import refused
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -59,7 +60,7 @@ def test_a_task_below_the_own_floor_is_refused(estimate: int, validation: int) -
 
 
 def test_a_task_of_a_stranger_is_refused() -> None:
-    with pytest.raises(PeerViolation, match="signature"):
+    with refused("document_signature", PeerViolation, what="signature", expected="one of a pinned key", found="none"):
         party_of(MemoryReportStore()).install(signed_task(ONE_SHOT, SigningKey(bytes(32))))
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.support.fake_party import PINNED, FakeParty, serving
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.fleets import PATIENCE, fleet_task, publish_level
+from tests.support.refusals import refused
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.system.durable_file import DeviceState
@@ -325,7 +326,7 @@ def test_a_campaign_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         with pytest.raises(QuestionRefused, match="state of the task"):
             player.run()
         party.closed, party.campaign = False, replace(campaign, weeks=3)  # type: ignore[type-var]
-        with pytest.raises(PeerViolation, match="campaign of the task"):
+        with refused("document_other", PeerViolation, what="campaign of the task"):
             player.run()
     assert not (tmp_path / "ledger").exists()
 
@@ -371,10 +372,10 @@ def test_a_spent_budget_is_told_once_and_a_party_that_does_not_listen_changes_no
         player = Player(party, url, tmp_path)
         party.fault = lambda path, body: (500, b"", {}) if "refusals" in path else None
         for _ in range(2):
-            with pytest.raises(BudgetExceeded, match="lifetime"):
+            with refused("budget_lifetime", BudgetExceeded, found="1"):
                 player.run(caps=caps)
             party.fault = lambda path, body: None
-        with pytest.raises(BudgetExceeded, match="lifetime"):
+        with refused("budget_lifetime", BudgetExceeded, found="1"):
             player.run(caps=caps)
     told = [decoded_refusals(body)[0][1] for path, body in party.requests if path.endswith("refusals")]
     assert set(told) == {Refusal.BUDGET_LIFETIME}

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from tests.support.refusals import refused
 
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
@@ -41,7 +42,7 @@ def environment(tmp_path: Path) -> Path:
 
 
 def test_without_the_bridge_it_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="found no .*bin/treetop-flower: `make flower` makes .venv-flower"):
+    with refused("flower_missing", InvalidInput):
         FlowerCarrier(tmp_path)
 
 

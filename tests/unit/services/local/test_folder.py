@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.hostile_texts import BEYOND_THE_BMP, MARKUP
+from tests.support.refusals import refused
 
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
@@ -67,16 +68,16 @@ def test_its_settings_are_those_that_people_write(tmp_path: Path) -> None:
 def test_other_options_are_refused() -> None:
     options = LocalOptions()
     checked_same(options, {"k": 10, "seed": None})
-    with pytest.raises(InvalidInput, match="k = 10, found 20"):
+    with refused("federation_differs", InvalidInput, name="k", known=10, value=20):
         checked_same(options, {"k": 20})
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"version": 1, "options": {}, "task": null}'])
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(InvalidInput, match="found no federation.json"):
+    with refused("not_a_federation", InvalidInput):
         FederationFolder(tmp_path)
     (tmp_path / "federation.json").write_bytes(content)
-    with pytest.raises(InvalidInput, match="found something else"):
+    with refused("federation_file_malformed", InvalidInput):
         FederationFolder(tmp_path)
 
 
@@ -125,21 +126,21 @@ def test_a_folder_of_users_with_sets(tmp_path: Path) -> None:
     task = planned_task(order.order(("north", "south"), lambda _: pytest.fail("no list")))
     assert task.sets == SetQuestion(2, "holders")
     assert "items_per_user" not in dict(task.settings)
-    with pytest.raises(InvalidInput, match="a federation with items_per_user = 2, found 3"):
+    with refused("federation_differs", InvalidInput, name="items_per_user", known=2, value=3):
         opened_folder(tmp_path / "up", {"items_per_user": 3})
 
 
 @pytest.mark.parametrize(("wanted", "told"), [
-    ({}, "looks like a user's id"),
-    ({"rows_are_users": True, "items_per_user": 2}, "items_per_user is about users who hold sets"),
-    ({"rows_are_users": True, "reading": "shares"}, "reading is about users who hold sets"),
-    ({"user_column": "user_id", "reading": "occurrences"}, "occurrences are not counted"),
-    ({"user_column": "user_id", "mode": "rounds"}, "devices that hold sets are asked in one-shot mode, found rounds"),
-    ({"user_column": "user_id", "mechanism": "taps"}, "taps asks every user for the one item that she holds"),
+    ({}, "user_column_unnamed"),
+    ({"rows_are_users": True, "items_per_user": 2}, "set_option_without_sets"),
+    ({"rows_are_users": True, "reading": "shares"}, "set_option_without_sets"),
+    ({"user_column": "user_id", "reading": "occurrences"}, "reading_occurrences"),
+    ({"user_column": "user_id", "mode": "rounds"}, "sets_in_rounds"),
+    ({"user_column": "user_id", "mechanism": "taps"}, "mechanism_without_sets"),
 ])  # fmt: skip
 def test_sets_that_cannot_be_asked_about_are_refused(tmp_path: Path, wanted: dict[str, object], told: str) -> None:
     (tmp_path / "events.csv").write_text(EVENTS)
-    with pytest.raises(InvalidInput, match=told):
+    with refused(told, InvalidInput):
         opened_folder(tmp_path / "up", {"data": str(tmp_path / "events.csv"), **wanted})
     assert not FederationFolder.is_one(tmp_path / "up")
 

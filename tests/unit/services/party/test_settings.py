@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.support.refusals import refused
 
 from treetop.adapters.http.endpoint_settings import AccessKey, Address
 from treetop.adapters.store_choice import StoreLocation
@@ -109,7 +110,7 @@ def test_a_database_is_not_shown() -> None:
 def test_short_keys_are_refused() -> None:
     from treetop.toml_files import Secret
 
-    with pytest.raises(InvalidInput, match="32 characters"):
+    with refused("key_too_short", InvalidInput, min_secret_bytes=32):
         AccessKey(Secret(b"short"))
 
 
