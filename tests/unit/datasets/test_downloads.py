@@ -1,7 +1,8 @@
 """A real server on this machine that drops the connection, knows ranges or does not."""
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -80,6 +81,29 @@ def test_a_part_that_is_already_whole_is_kept(tmp_path: Path) -> None:
     (tmp_path / "corpus.txt.partial").write_bytes(CONTENT)
     with serving() as url:
         assert fetch(url, tmp_path, DIGEST).read_bytes() == CONTENT
+
+
+def a_link(path: Path, victim: Path) -> None:
+    path.symlink_to(victim)
+
+
+def a_second_name(path: Path, victim: Path) -> None:
+    path.hardlink_to(victim)
+
+
+def a_pipe(path: Path, _victim: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("plant", [a_link, a_second_name, a_pipe])
+def test_a_part_that_somebody_planted_is_not_written(tmp_path: Path, plant: Callable[[Path, Path], None]) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    plant(tmp_path / "corpus.txt.partial", victim)
+    with serving() as url, pytest.raises(InvalidInput):
+        fetch(url, tmp_path, DIGEST)
+    assert victim.read_bytes() == b"precious"
+    assert not (tmp_path / "corpus.txt").exists()
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
