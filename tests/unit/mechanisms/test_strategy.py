@@ -164,6 +164,14 @@ class TestNames:
         assert not any(choice.code == "names_from_list" for choice in chosen(catalogue=LIST).choices)
 
 
+def test_another_week_of_the_same_items_takes_the_same_encoding() -> None:
+    searched = chosen(mechanism="taps")
+    assert searched.settled_encoding is searched.codec
+    assert chosen(catalogue=LIST).settled_encoding is None
+    assert chosen().settled_encoding == "hashed"
+    assert chosen(IDS).settled_encoding == "ids"
+
+
 class TestWhatIsSaid:
     def test_of_hashes_ids_and_catalogues(self) -> None:
         hashed = chosen().choices
