@@ -168,7 +168,7 @@ def test_a_party_that_is_away_is_told_in_plain_words(site: Site, browser: Chromi
     assert "makes no sense" in shown(tab, "status 200")
     browser.forget(tab.profile)
     tab = opened(site, browser, page(party, party_name="east"))
-    assert "does not answer this survey" in shown(tab, "expected east among them")
+    assert "does not answer this survey" in shown(tab, "parties of the task")
     browser.forget(tab.profile)
     tab = opened(site, browser, page(party, server_keys="zz"))
     assert "not set up correctly" in shown(tab, "64 hexadecimal digits")

@@ -15,7 +15,7 @@ from treetop.services.local.processes import free_ports
 ROOT = Path(__file__).parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial" / "first_federation.md").read_text()
 HOW_TO = (ROOT / "docs" / "how_to" / "run_a_campaign.md").read_text()
-SMALLER = {"30001": "3001", "30000": "3000", "20000": "2000", "--collect 15m": "--collect 15m --least-reports 50"}
+SMALLER = {"30001": "3001", "30000": "3000", "20000": "2000", "--collect 15m": "--collect 15m --least-reports 100"}
 
 
 @pytest.mark.skipif(not (which("curl") and which("openssl")), reason="the tutorial calls curl and openssl")
