@@ -44,6 +44,7 @@ from treetop.federation.task import DeviceTask, LeastReports, WeightedGroup
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, unverified_content
 from treetop.federation.wire.uploads import SERIAL_BYTES, TicketKey
 from treetop.mechanisms.query import Query
+from treetop.mechanisms.registry import mechanism_named
 from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.privacy.budget import Budget, exponential_bounds
@@ -158,8 +159,8 @@ class HostileServer:
 
     def task(self) -> DeviceTask:
         """Return a task with a group that almost nobody is in."""
-        step = {"step_bits": 2} if self.mechanism == "canopy" else {"levels": LEVELS}
-        query = Query(1, "1", self.mechanism, "krr", "ids", settings={"bits": BITS, **step})
+        tiny = mechanism_named(self.mechanism).parameters.tiny  # of BITS bits, in LEVELS levels
+        query = Query(1, "1", self.mechanism, "krr", "ids", settings=tiny)
         order = QueryOrder("fruit", (PARTY,), query, mode="rounds")
         others = [WeightedGroup(Group(level), RARE // 4) for level in range(2, LEVELS + 1)]
         groups = (WeightedGroup(Group(1), 1), *others)

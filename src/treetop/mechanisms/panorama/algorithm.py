@@ -7,7 +7,7 @@ public    eps; k; b, the bits of a code; m, the chunks of a text (0 where no tex
           tau, asked, kept   from the upload budget (PanoramaPlan)
           p, q      how likely a report supports what it came from, and anything else
 
-device    draw the kind of the report, whatever x is: 0 with probability 1 - rho, j = 1..m with probability rho v_j
+device    draw the kind of the report independently of x: 0 with probability 1 - rho, j = 1..m with probability rho v_j
           kind 0    report H(x) under eps-LDP; 1^b where x has no code
           kind j    report (H(x), j, c_j(x)) under eps-LDP
 
